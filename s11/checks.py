@@ -1,0 +1,68 @@
+"""Refusals at the edge: one sentence with the field, the value and the allowed range."""
+
+from __future__ import annotations
+
+import math
+
+MAX_TOKENS = 16_777_216
+MAX_USERS = 100_000
+MAX_TIME_MS = 1e12
+
+
+def require_int(field: str, value: object, low: int, high: int) -> int:
+    """Return `value` when it is a whole number from `low` to `high`.
+
+    Raises:
+        ValueError: with field, value and allowed range.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ValueError(f"{field}: {_shown(value)} is not a whole number from {low:,} to {high:,}")
+    return value
+
+
+def require_optional_int(field: str, value: object, low: int, high: int) -> int | None:
+    """Return `value` when it is None (no limit) or a whole number from `low` to `high`.
+
+    Raises:
+        ValueError: with field, value and allowed range.
+    """
+    return None if value is None else require_int(field, value, low, high)
+
+
+def require_ms(field: str, value: object, low: float, high: float, *, above: bool = False) -> float:
+    """Return `value` as a float when it is a finite number from `low` to `high`.
+
+    With `above`, `low` itself is refused.
+
+    Raises:
+        ValueError: with field, value and allowed range.
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if (
+        not number
+        or not math.isfinite(value)  # type: ignore[arg-type]
+        or not low <= value <= high  # type: ignore[operator]
+        or (above and value == low)
+    ):
+        lowest = f"above {low:g}" if above else f"from {low:g}"
+        raise ValueError(f"{field}: {_shown(value)} is not a number {lowest} to {high:g}")
+    return float(value)  # type: ignore[arg-type]
+
+
+def require_choice(field: str, value: object, choices: tuple[str, ...]) -> str:
+    """Return `value` when it is one of `choices`.
+
+    Raises:
+        ValueError: with field, value and the choices.
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{field}: {_shown(value)} is not one of {', '.join(choices)}")
+    return value
+
+
+def _shown(value: object) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # an int of more digits than Python prints
+        text = "a number of thousands of digits"
+    return text if len(text) <= 60 else text[:57] + "..."

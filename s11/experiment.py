@@ -1,0 +1,118 @@
+"""`Experiment`: the one frozen, hashable description of a run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from s11.checks import require_choice, require_ms
+from s11.costs import COST_MODELS, LinearCost
+from s11.plan import EngineLimits
+from s11.policies import POLICIES
+from s11.workload import Request, Workload, chapter_scenario
+
+SCHEMA_VERSION = 1
+MAX_TARGET_MS = 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """A workload on an engine: the cache key, the JSON header and the CLI's configuration.
+
+    Without arguments it is the chapter's scenario at the chapter's defaults.
+
+    Raises:
+        ValueError: an unknown policy, a target out of range, or limits that the streaming
+            users alone exceed (each takes a seat, and a token of every step's budget).
+    """
+
+    workload: Workload = field(default_factory=chapter_scenario)
+    policy: str = "chunked"
+    limits: EngineLimits = field(default_factory=EngineLimits)
+    cost: LinearCost = field(default_factory=LinearCost)
+    itl_target_ms: float = 50.0
+
+    def __post_init__(self) -> None:
+        require_choice("policy", self.policy, tuple(POLICIES))
+        target = require_ms("itl_target_ms", self.itl_target_ms, 0, MAX_TARGET_MS, above=True)
+        object.__setattr__(self, "itl_target_ms", target)
+        users = self.workload.streaming_users
+        for name in ("token_budget", "max_seqs"):
+            limit = getattr(self.limits, name)
+            if limit is not None and limit < users:
+                raise ValueError(
+                    f"{name}: {limit:,} is less than the {users:,} streaming users need "
+                    f"(allowed: {users:,} or more, or none)"
+                )
+
+    def chunking_off(self) -> Experiment:
+        """Return the same experiment with whole prompts."""
+        return replace(self, policy="whole_prompt")
+
+    def with_chunk_tokens(self, chunk_tokens: int) -> Experiment:
+        """Return the same experiment, chunked, with another chunk size in tokens."""
+        limits = replace(self.limits, chunk_tokens=chunk_tokens)
+        return replace(self, policy="chunked", limits=limits)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data that `from_dict` reads back to an equal experiment."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "workload": asdict(self.workload),
+            "policy": self.policy,
+            "limits": asdict(self.limits),
+            "cost": {"model": "linear"} | asdict(self.cost),
+            "itl_target_ms": self.itl_target_ms,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Experiment:
+        """Return the experiment that `to_dict` described; what is left out takes its default.
+
+        Raises:
+            ValueError: another schema version, an unknown key, a value of the wrong kind.
+        """
+        top = _known("experiment", data, {f.name for f in fields(cls)} | {"schema_version"})
+        version = top.get("schema_version", SCHEMA_VERSION)
+        if version != SCHEMA_VERSION:
+            raise ValueError(
+                f"schema_version: {str(version)[:40]!r} is not known (allowed: {SCHEMA_VERSION})"
+            )
+        parts: dict[str, Any] = {k: top[k] for k in ("policy", "itl_target_ms") if k in top}
+        if "workload" in top:
+            parts["workload"] = _workload(top["workload"])
+        if "limits" in top:
+            known = {f.name for f in fields(EngineLimits)}
+            parts["limits"] = EngineLimits(**_known("limits", top["limits"], known))
+        if "cost" in top:
+            known = {f.name for f in fields(LinearCost)} | {"model"}
+            cost = dict(_known("cost", top["cost"], known))
+            model = require_choice("cost model", cost.pop("model", "linear"), tuple(COST_MODELS))
+            parts["cost"] = COST_MODELS[model](**cost)
+        return cls(**parts)
+
+
+def _workload(data: Any) -> Workload:
+    known = _known("workload", data, {f.name for f in fields(Workload)})
+    rows = known.get("requests", ())
+    if not isinstance(rows, list | tuple):
+        raise ValueError("requests: not a list of requests")
+    names = {f.name for f in fields(Request)}
+    requests = []
+    for row in rows:
+        values = _known("request", row, names)
+        for needed in ("request_id", "prompt_tokens"):
+            if needed not in values:
+                raise ValueError(f"request: {needed} is missing")
+        requests.append(Request(**values))
+    return Workload(**{**known, "requests": tuple(requests)})
+
+
+def _known(what: str, data: Any, names: set[str]) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise ValueError(f"{what}: not an object with named values")
+    for key in data:
+        if key not in names:
+            allowed = ", ".join(sorted(names))
+            raise ValueError(f"{what}: {str(key)[:40]!r} is not a known key (allowed: {allowed})")
+    return data

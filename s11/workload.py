@@ -1,0 +1,123 @@
+"""Who asks for what, and when: requests, and the streams that run beside them."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from s11.checks import MAX_TIME_MS, MAX_TOKENS, MAX_USERS, require_int, require_ms
+
+MAX_REQUESTS = 2_000_000
+MAX_SCENARIO_STEPS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One user's call: a prompt of `prompt_tokens`, answered with `output_tokens`.
+
+    `arrival_ms` counts from the end of the workload's lead-in. The first output token
+    comes from the prompt's last chunk; the other `output_tokens - 1` are decodes.
+
+    Raises:
+        ValueError: an empty id, a negative or endless time, fewer than one token.
+    """
+
+    request_id: str
+    prompt_tokens: int
+    arrival_ms: float = 0.0
+    output_tokens: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.request_id, str) or not 0 < len(self.request_id) <= 200:
+            raise ValueError(
+                f"request_id: {str(self.request_id)[:40]!r} is not a text of 1 to 200 characters"
+            )
+        require_int("prompt_tokens", self.prompt_tokens, 1, MAX_TOKENS)
+        require_int("output_tokens", self.output_tokens, 1, MAX_TOKENS)
+        object.__setattr__(
+            self, "arrival_ms", require_ms("arrival_ms", self.arrival_ms, 0, MAX_TIME_MS)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """Requests in arrival order, beside `streaming_users` who decode from first to last step.
+
+    `lead_in_steps` decode-only steps pass before the requests' clock starts, and
+    `tail_steps` follow when the last request is done. Where nobody streams, neither exists.
+
+    Raises:
+        ValueError: a count out of range, a request id used twice.
+    """
+
+    requests: tuple[Request, ...]
+    streaming_users: int = 0
+    lead_in_steps: int = 0
+    tail_steps: int = 0
+
+    def __post_init__(self) -> None:
+        requests = tuple(self.requests)
+        require_int("requests", len(requests), 0, MAX_REQUESTS)
+        require_int("streaming_users", self.streaming_users, 0, MAX_USERS)
+        require_int("lead_in_steps", self.lead_in_steps, 0, MAX_SCENARIO_STEPS)
+        require_int("tail_steps", self.tail_steps, 0, MAX_SCENARIO_STEPS)
+        if len({request.request_id for request in requests}) < len(requests):
+            seen: set[str] = set()
+            for request in requests:
+                if request.request_id in seen:
+                    raise ValueError(f"request_id: {request.request_id!r} is used twice")
+                seen.add(request.request_id)
+        in_order = sorted(requests, key=lambda request: request.arrival_ms)
+        object.__setattr__(self, "requests", tuple(in_order))
+
+
+def chapter_scenario(
+    *,
+    prompt_tokens: int = 8192,
+    streaming_users: int = 24,
+    lead_in_steps: int = 2,
+    tail_steps: int = 3,
+) -> Workload:
+    """Return the chapter's scenario: one long prompt that arrives among running streams.
+
+    The prompt arrives exactly when the lead-in ends and wants one output token.
+    """
+    return Workload(
+        requests=(Request(request_id="long", prompt_tokens=prompt_tokens),),
+        streaming_users=streaming_users,
+        lead_in_steps=lead_in_steps,
+        tail_steps=tail_steps,
+    )
+
+
+def poisson_workload(
+    *,
+    request_count: int,
+    rate_per_s: float,
+    prompt_tokens: int,
+    output_tokens: int,
+    seed: int,
+) -> Workload:
+    """Return `request_count` requests of one size whose arrivals are a Poisson process.
+
+    Gaps between arrivals are exponential with mean 1 / `rate_per_s` seconds.
+
+    Raises:
+        ValueError: a count, rate or size out of range.
+    """
+    require_int("request_count", request_count, 0, MAX_REQUESTS)
+    require_ms("rate_per_s", rate_per_s, 0, 1e6, above=True)
+    draw = random.Random(seed)
+    arrival_ms = 0.0
+    requests = []
+    for index in range(request_count):
+        arrival_ms += draw.expovariate(rate_per_s) * 1000.0
+        requests.append(
+            Request(
+                request_id=str(index),
+                arrival_ms=arrival_ms,
+                prompt_tokens=prompt_tokens,
+                output_tokens=output_tokens,
+            )
+        )
+    return Workload(requests=tuple(requests))
