@@ -1,0 +1,235 @@
+"""One sentence that is true of this result, and the trade-off with this scenario's numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from s11.experiment import Experiment
+from s11.metrics import Metrics
+from s11.plan import BlockedBy
+from s11.results import Result
+from s11.sweeps import SweepPoint, longest_prompt_tokens
+
+
+class Verdict(StrEnum):
+    """What kind of result it is."""
+
+    NO_REQUEST = "no request"
+    NEVER_SCHEDULED = "never scheduled"
+    STOPPED = "stopped at the step limit"
+    NOBODY_STREAMS = "nobody streams"
+    SMOOTH = "no stall"
+    STALL = "stall"
+    TARGET_OUT_OF_REACH = "target out of reach"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """A verdict, a headline of a few words, and a sentence or two with the figures."""
+
+    verdict: Verdict
+    headline: str
+    sentence: str
+
+
+def ms(value: float | None) -> str:
+    """Return milliseconds as people read them: 0.05 ms, 5.2 ms, 50 ms, 153 ms, 1,024 ms."""
+    if value is None:
+        return "none"
+    if 0 < abs(value) < 0.1:
+        return f"{value:.3g} ms"
+    if abs(value) < 99.95:
+        return f"{value:.1f}".removesuffix(".0") + " ms"
+    return f"{value:,.0f} ms"
+
+
+def count(number: int, noun: str) -> str:
+    """Return a count with its noun: 1 step, 1,024 steps."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def times(factor: float) -> str:
+    """Return a factor as people read it: 6.5x, 25x."""
+    return f"{factor:.1f}×" if factor < 10 else f"{factor:,.0f}×"
+
+
+def explain(
+    experiment: Experiment, result: Result, metrics: Metrics, *, whole: Metrics
+) -> Explanation:
+    """Return what happened, from the result; `whole` are the figures with chunking off."""
+    users = experiment.workload.streaming_users
+    requests = experiment.workload.requests
+    if not requests:
+        return Explanation(
+            verdict=Verdict.NO_REQUEST,
+            headline="No prompt",
+            sentence="No request arrives, so every step only decodes.",
+        )
+    if result.never_scheduled:
+        return _never_scheduled(experiment, result)
+    if result.stopped_at_max_steps:
+        return Explanation(
+            verdict=Verdict.STOPPED,
+            headline=f"Stopped after {count(metrics.step_count, 'step')}",
+            sentence=(
+                f"This run is longer than the {count(metrics.step_count, 'step')} that one run "
+                "may take here, so its figures are of the part that was run. Choose a larger "
+                "chunk or a shorter prompt."
+            ),
+        )
+    prefill_steps = int((result.steps.prefill_tokens > 0).sum())
+    if metrics.longest_stall_ms is None:
+        return Explanation(
+            verdict=Verdict.NOBODY_STREAMS,
+            headline="Nobody is streaming, so nothing can stall",
+            sentence=(
+                f"The prompt takes {count(prefill_steps, 'step')} and its first token comes after "
+                f"{ms(metrics.ttft_ms)}"
+                + (
+                    "."
+                    if whole.ttft_ms == metrics.ttft_ms
+                    else f"; with chunking off it would come after {ms(whole.ttft_ms)}. "
+                    "Without a stream to protect, chunking only costs."
+                )
+            ),
+        )
+    if metrics.longest_stall_ms > experiment.itl_target_ms:
+        return _stall(experiment, result, metrics, prefill_steps)
+    return _smooth(experiment, metrics, whole, prefill_steps, users)
+
+
+def _never_scheduled(experiment: Experiment, result: Result) -> Explanation:
+    first = result.never_scheduled[0]
+    prompt_tokens = next(
+        r.prompt_tokens for r in experiment.workload.requests if r.request_id == first
+    )
+    users, limits = experiment.workload.streaming_users, experiment.limits
+    beside = f" beside {count(users, 'decode')}" if users else ""
+    budget = f"{count(limits.token_budget or 0, 'token')} a step"
+    reason = {
+        BlockedBy.CHUNKING_OFF: (
+            f"with chunking off its {count(prompt_tokens, 'token')} are one indivisible slice, and "
+            f"the budget of {budget} cannot hold it{beside}"
+        ),
+        BlockedBy.TOKEN_BUDGET: (
+            f"the {count(users, 'running decode')} take the whole budget of {budget}"
+        ),
+        BlockedBy.SEATS: (
+            f"the {count(users, 'streaming user')} hold every one of the "
+            f"{count(limits.max_seqs or 0, 'seat')}"
+        ),
+    }[BlockedBy(result.never_scheduled_because or BlockedBy.TOKEN_BUDGET)]
+    behind = len(result.never_scheduled) - 1
+    waiting = (
+        f" {count(behind, 'request')} behind it {'waits' if behind == 1 else 'wait'} for ever too."
+        if behind
+        else ""
+    )
+    return Explanation(
+        verdict=Verdict.NEVER_SCHEDULED,
+        headline=f"The {prompt_tokens:,}-token prompt never runs",
+        sentence=f"It is never scheduled: {reason}.{waiting}",
+    )
+
+
+def _stall(
+    experiment: Experiment, result: Result, metrics: Metrics, prefill_steps: int
+) -> Explanation:
+    target, stall = experiment.itl_target_ms, metrics.longest_stall_ms or 0.0
+    users = experiment.workload.streaming_users
+    who = f"all {count(users, 'stream')}" if users > 1 else "the stream"
+    decode_only = result.steps.duration_ms[result.steps.prefill_tokens == 0]
+    if len(decode_only) and decode_only.max() > target:
+        return Explanation(
+            verdict=Verdict.TARGET_OUT_OF_REACH,
+            headline=f"No chunk size can meet {ms(target)}",
+            sentence=(
+                f"A step that only decodes already takes {ms(float(decode_only.max()))}, over the "
+                f"target of {ms(target)}; the longest stall is {ms(stall)}."
+            ),
+        )
+    over = metrics.steps_over_target
+    prompt_tokens = longest_prompt_tokens(experiment)
+    one_prompt = len(experiment.workload.requests) == 1
+    if one_prompt and prefill_steps == 1:
+        chunk = experiment.limits.chunk_tokens
+        same = ""
+        if experiment.policy == "chunked":
+            relation = "equals" if chunk == prompt_tokens else "is not smaller than"
+            same = f" The chunk {relation} the prompt, so this is the same as chunking off."
+        return Explanation(
+            verdict=Verdict.STALL,
+            headline=f"A {ms(stall)} freeze",
+            sentence=(
+                f"One step carries the whole {prompt_tokens:,}-token prompt, and {who} "
+                f"{'wait' if users > 1 else 'waits'} {ms(stall)} for it, "
+                f"{times(stall / target)} the target.{same}"
+            ),
+        )
+    return Explanation(
+        verdict=Verdict.STALL,
+        headline=f"Stalls of up to {ms(stall)}",
+        sentence=(
+            f"{count(over, 'step')} of {metrics.step_count:,} "
+            f"{'is' if over == 1 else 'are'} over the target of {ms(target)}; "
+            f"the longest takes {ms(stall)}, and every running stream waits for it."
+        ),
+    )
+
+
+def _smooth(
+    experiment: Experiment, metrics: Metrics, whole: Metrics, prefill_steps: int, users: int
+) -> Explanation:
+    stall = metrics.longest_stall_ms or 0.0
+    one_prompt = len(experiment.workload.requests) == 1
+    if one_prompt and prefill_steps == 1:
+        same = ""
+        if experiment.policy == "chunked":
+            same = " The chunk holds the whole prompt, so this is the same as chunking off."
+        return Explanation(
+            verdict=Verdict.SMOOTH,
+            headline="No stall",
+            sentence=(
+                f"The whole prompt fits in one step of {ms(stall)}, within the target of "
+                f"{ms(experiment.itl_target_ms)}.{same}"
+            ),
+        )
+    chunk = experiment.limits.chunk_tokens
+    slices = f"at most {count(chunk, 'prompt token')} a request" if chunk else "a slice"
+    sentence = (
+        f"Each of {count(prefill_steps, 'prefill step')} carries {slices} and a token for each of "
+        f"the {count(users, 'user')}"
+        if users and experiment.policy == "chunked"
+        else f"{count(prefill_steps, 'step')} of {metrics.step_count:,} carry prefill"
+    )
+    sentence += f"; the longest takes {ms(stall)}"
+    if whole.longest_stall_ms and whole.longest_stall_ms > stall * 1.05:
+        sentence += (
+            f", {times(whole.longest_stall_ms / stall)} less than the "
+            f"{ms(whole.longest_stall_ms)} of chunking off"
+        )
+    if metrics.ttft_ms and whole.ttft_ms and metrics.ttft_ms > whole.ttft_ms:
+        sentence += (
+            f". The long prompt pays for it with {ms(metrics.ttft_ms - whole.ttft_ms)} more TTFT"
+        )
+    return Explanation(verdict=Verdict.SMOOTH, headline="No stall", sentence=sentence + ".")
+
+
+def trade_off(smaller: SweepPoint | None, larger: SweepPoint | None) -> str:
+    """Return what a smaller and a larger chunk would give, each with its figures."""
+
+    def figures(point: SweepPoint) -> str:
+        stall = (
+            f"longest stall {ms(point.longest_stall_ms)}, "
+            if point.longest_stall_ms is not None
+            else ""
+        )
+        return f"{count(point.chunk_tokens, 'token')}: {stall}TTFT {ms(point.ttft_ms)}"
+
+    parts = []
+    if smaller:
+        parts.append(f"Smaller chunks are smoother but repeat the fixed cost ({figures(smaller)}).")
+    if larger:
+        parts.append(f"Larger chunks finish the prompt sooner but stall more ({figures(larger)}).")
+    return " ".join(parts)

@@ -1,0 +1,60 @@
+"""A run as text that other programs read: JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from s11.experiment import Experiment
+from s11.metrics import Metrics
+from s11.results import Result
+
+DECIMALS = 9  # a millionth of a nanosecond in ms: hides nothing, drops binary dust
+
+
+def rounded(value: Any) -> Any:
+    """Return `value` with every float in it rounded to `DECIMALS` places, NaN as None."""
+    if isinstance(value, float):
+        return None if value != value else round(value, DECIMALS)
+    if isinstance(value, Mapping):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(item) for item in value]
+    return value
+
+
+def to_json(experiment: Experiment, result: Result, metrics: Metrics) -> str:
+    """Return a run as JSON: the experiment, its metrics, its steps, who never ran."""
+    columns = ("start_ms", "duration_ms", "prefill_tokens", "decode_tokens")
+    rows = zip(*(getattr(result.steps, name).tolist() for name in columns), strict=True)
+    return json.dumps(
+        rounded(
+            {
+                "experiment": experiment.to_dict(),
+                "metrics": metrics.to_dict(),
+                "steps": [dict(zip(columns, row, strict=True)) for row in rows],
+                "never_scheduled": list(result.never_scheduled),
+                "never_scheduled_because": result.never_scheduled_because,
+                "stopped_at_max_steps": result.stopped_at_max_steps,
+            }
+        ),
+        indent=2,
+    )
+
+
+def to_csv(columns: Mapping[str, Sequence[Any]]) -> str:
+    """Return columns of one length as CSV with a header line."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    for row in zip(*columns.values(), strict=True):
+        writer.writerow(["" if item is None else rounded(item) for item in row])
+    return out.getvalue()
+
+
+def steps_to_csv(result: Result) -> str:
+    """Return the step table as CSV, a row per step, milliseconds and tokens."""
+    return to_csv({name: column.tolist() for name, column in result.steps.columns().items()})
