@@ -1,0 +1,271 @@
+"""What the timeline shows, as plain values: steps above, streams below, on one axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from s11.experiment import Experiment
+from s11.explain import Explanation, Verdict, count, ms
+from s11.results import Result
+
+Floats = NDArray[np.float64]
+
+MOST_STEPS = 1_000
+SHOWN_USERS = 4
+SHOWN_PROMPTS = 4
+
+
+class Axis(StrEnum):
+    """What runs along the timeline."""
+
+    TIME = "by time"
+    STEP = "by step"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepMarks:
+    """The steps to draw; where they are many, each stands for a few, by its longest."""
+
+    left: Floats  # (marks,) ms, or step number
+    width: Floats  # (marks,)
+    prefill_ms: Floats  # (marks,)
+    decode_ms: Floats  # (marks,)
+    fixed_ms: Floats  # (marks,)
+    prefill_tokens: NDArray[np.int64]  # (marks,)
+    decode_tokens: NDArray[np.int64]  # (marks,)
+    number: NDArray[np.int64]  # (marks,) of the step, from 1
+    over_target: NDArray[np.bool_]  # (marks,)
+    steps_per_mark: int
+
+    @property
+    def duration_ms(self) -> Floats:
+        """The steps' durations."""
+        return self.prefill_ms + self.decode_ms + self.fixed_ms
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PromptRow:
+    """One long prompt: its chunks, from its arrival to its first token."""
+
+    request_id: str
+    chunk_left: Floats  # (chunks,)
+    chunk_width: Floats  # (chunks,)
+    chunk_tokens: NDArray[np.int64]  # (chunks,)
+    arrival: float
+    first_token: float | None
+    ttft_ms: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Freezes:
+    """The gaps in the streams that are over the target."""
+
+    left: Floats  # (freezes,)
+    width: Floats  # (freezes,)
+    gap_ms: Floats  # (freezes,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ghost:
+    """The steps that carry prefill with chunking off, as an outline."""
+
+    left: float
+    right: float
+    height_ms: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TimelineInfo:
+    """Everything that the timeline draws."""
+
+    title: str
+    caption: list[str]
+    axis: Axis
+    steps: StepMarks
+    itl_target_ms: float
+    ghost: Ghost | None
+    prompts: list[PromptRow]
+    folded_prompts: int
+    users: int
+    token_marks: Floats  # (tokens of one stream,) the first stands for the token at t = 0
+    freezes: Freezes
+    right_end: float
+    top_ms: float
+    chunking: bool
+    never_scheduled: bool
+
+    @property
+    def tokens_a_stream(self) -> int:
+        """How many tokens a streaming user has got, the one at t = 0 included."""
+        return len(self.token_marks)
+
+
+def timeline_info(
+    experiment: Experiment,
+    result: Result,
+    explanation: Explanation,
+    *,
+    whole: Result,
+    axis: Axis = Axis.TIME,
+    zoom_on_target: bool = False,
+) -> TimelineInfo:
+    """Return what to draw of `result`; `whole` is the same experiment with chunking off.
+
+    The axes depend on the scenario, not on the chunk size, so that a change of chunk is
+    seen: the height holds the largest step that the scenario can have, the length the
+    whole-prompt run with a quarter to spare, doubled until this run fits.
+    """
+    steps = result.steps
+    by_time = axis is Axis.TIME
+    left = steps.start_ms if by_time else np.arange(len(steps), dtype=float)
+    right = steps.end_ms if by_time else left + 1
+    marks = _step_marks(result, left, right, experiment.itl_target_ms)
+    decodes = steps.decode_tokens > 0
+    over = decodes & (steps.duration_ms > experiment.itl_target_ms)
+    if not experiment.workload.streaming_users:
+        over[:] = False
+    frozen = np.flatnonzero(over)[:MOST_STEPS]
+    largest_ms, shortest_run = _scale(experiment, whole, axis)
+    return TimelineInfo(
+        title=_title(experiment, explanation),
+        caption=_caption(experiment),
+        axis=axis,
+        steps=marks,
+        itl_target_ms=experiment.itl_target_ms,
+        ghost=None if _same_steps(result, whole) else _ghost(whole, axis),
+        prompts=_prompt_rows(result, left, right, by_time),
+        folded_prompts=max(0, len(result.requests) - SHOWN_PROMPTS),
+        users=experiment.workload.streaming_users,
+        token_marks=np.concatenate(([0.0], right[decodes])),
+        freezes=Freezes(
+            left=left[frozen],
+            width=(right - left)[frozen],
+            gap_ms=steps.duration_ms[frozen],
+        ),
+        right_end=_doubled_until(shortest_run, float(right[-1]) if len(right) else 0.0),
+        top_ms=2 * experiment.itl_target_ms if zoom_on_target else largest_ms,
+        chunking=experiment.policy == "chunked",
+        never_scheduled=bool(result.never_scheduled),
+    )
+
+
+def _step_marks(result: Result, left: Floats, right: Floats, target_ms: float) -> StepMarks:
+    steps = result.steps
+    per_mark = max(1, -(-len(steps) // MOST_STEPS))
+    if per_mark == 1:
+        chosen = np.arange(len(steps))
+        mark_left, mark_right = left, right
+    else:
+        starts = np.arange(0, len(steps), per_mark)
+        padded = np.full(len(starts) * per_mark, -1.0)
+        padded[: len(steps)] = steps.duration_ms
+        chosen = starts + padded.reshape(-1, per_mark).argmax(axis=1)
+        mark_left = left[starts]
+        mark_right = right[np.minimum(starts + per_mark, len(steps)) - 1]
+    return StepMarks(
+        left=mark_left,
+        width=mark_right - mark_left,
+        prefill_ms=steps.prefill_ms[chosen],
+        decode_ms=steps.decode_ms[chosen],
+        fixed_ms=steps.fixed_ms[chosen],
+        prefill_tokens=steps.prefill_tokens[chosen],
+        decode_tokens=steps.decode_tokens[chosen],
+        number=chosen + 1,
+        over_target=steps.duration_ms[chosen] > target_ms,
+        steps_per_mark=per_mark,
+    )
+
+
+def _prompt_rows(result: Result, left: Floats, right: Floats, by_time: bool) -> list[PromptRow]:
+    ends = result.steps.end_ms
+
+    def place(at_ms: float) -> float:
+        return at_ms if by_time else float(np.searchsorted(ends, at_ms, side="right"))
+
+    rows = []
+    for row in range(min(len(result.requests), SHOWN_PROMPTS)):
+        mine = result.slices.request == row
+        chosen = result.slices.step[mine]
+        first_ms = float(result.requests.first_token_ms[row])
+        arrival_ms = float(result.requests.arrival_ms[row])
+        done = not np.isnan(first_ms)
+        rows.append(
+            PromptRow(
+                request_id=result.requests.request_id[row],
+                chunk_left=left[chosen],
+                chunk_width=(right - left)[chosen],
+                chunk_tokens=result.slices.tokens[mine],
+                arrival=place(arrival_ms),
+                first_token=place(first_ms) if done else None,
+                ttft_ms=first_ms - arrival_ms if done else None,
+            )
+        )
+    return rows
+
+
+def _ghost(whole: Result, axis: Axis) -> Ghost | None:
+    carrying = np.flatnonzero(whole.steps.prefill_tokens)
+    if not len(carrying):
+        return None
+    first, last = int(carrying[0]), int(carrying[-1])
+    height_ms = float(whole.steps.duration_ms[carrying].max())
+    if axis is Axis.STEP:
+        return Ghost(left=float(first), right=float(last + 1), height_ms=height_ms)
+    left, right = whole.steps.start_ms[first], whole.steps.end_ms[last]
+    return Ghost(left=float(left), right=float(right), height_ms=height_ms)
+
+
+def _same_steps(result: Result, whole: Result) -> bool:
+    return np.array_equal(result.steps.end_ms, whole.steps.end_ms)
+
+
+def _scale(experiment: Experiment, whole: Result, axis: Axis) -> tuple[float, float]:
+    """Return the height in ms and the shortest length of the axes, chunk size aside."""
+    workload, cost = experiment.workload, experiment.cost
+    users = workload.streaming_users
+    prompts = sum(request.prompt_tokens for request in workload.requests)
+    room = experiment.limits.tokens_per_step() - users
+    largest_ms = cost.step_ms(prefill_tokens=int(min(prompts, room)), decode_tokens=users)
+    height_ms = 1.18 * max(largest_ms, experiment.itl_target_ms)
+    other_steps = (workload.lead_in_steps + workload.tail_steps) if users else 0
+    if axis is Axis.STEP:
+        return height_ms, 1.25 * max(16, len(whole.steps))
+    decode_ms = cost.step_ms(prefill_tokens=0, decode_tokens=users)
+    all_at_once_ms = cost.step_ms(prefill_tokens=prompts, decode_tokens=users)
+    return height_ms, 1.25 * (all_at_once_ms + other_steps * decode_ms)
+
+
+def _doubled_until(length: float, needed: float) -> float:
+    while length < needed:
+        length *= 2
+    return length
+
+
+def _title(experiment: Experiment, explanation: Explanation) -> str:
+    if explanation.verdict is Verdict.SMOOTH:
+        return f"No stream waits over {ms(experiment.itl_target_ms)}"
+    if explanation.verdict is Verdict.STALL:
+        return f"{explanation.headline} for {count(experiment.workload.streaming_users, 'stream')}"
+    return explanation.headline
+
+
+def _caption(experiment: Experiment) -> list[str]:
+    requests, limits, cost = experiment.workload.requests, experiment.limits, experiment.cost
+    longest = max((request.prompt_tokens for request in requests), default=0)
+    prompt = f"{longest:,}-token prompt"
+    if len(requests) > 1:
+        prompt = f"{len(requests):,} prompts of {count(longest, 'token')}"
+    how = "whole" if experiment.policy != "chunked" else "unlimited chunks"
+    if experiment.policy == "chunked" and limits.chunk_tokens:
+        how = f"{limits.chunk_tokens:,}-token chunks"
+    users = count(experiment.workload.streaming_users, "streaming user")
+    budget = f", budget {limits.token_budget:,}" if limits.token_budget else ""
+    return [
+        f"{prompt}, {how}, {users}{budget}",
+        f"step = {cost.fixed_ms:g} + {cost.prefill_ms_per_token:g}·prefill + "
+        f"{cost.decode_ms_per_token:g}·decode ms, target {experiment.itl_target_ms:g} ms, s11",
+    ]

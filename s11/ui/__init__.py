@@ -1,0 +1,1 @@
+"""Controls, cached runs and panels: with app.py and pages/, the only users of Streamlit."""

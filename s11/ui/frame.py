@@ -1,0 +1,122 @@
+"""What every page shares: the frame around it, notes about its link, and its charts."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from s11.figures.theme import Spec, dark_twin_css, picture_config
+
+PICTURE_WIDTH, PICTURE_HEIGHT = 1280, 720
+PICTURE_FORMATS = ("PNG", "SVG")
+MOST_NOTES = 6
+
+
+@st.cache_resource
+def freeze_start_up_objects() -> bool:
+    """Take what the start-up made out of the garbage collector's sight, once a server.
+
+    A hosting service may not honour `[runner] postScriptGC = false`; then every collection
+    has less to look at.
+    """
+    gc.collect()
+    gc.freeze()
+    return True
+
+
+def page_frame() -> None:
+    """Lay the style rules that every page needs."""
+    st.html(dark_twin_css() + _PAGE_CSS)
+
+
+_PAGE_CSS = """<style>
+.block-container{padding-top:3.75rem;padding-bottom:2rem;max-width:1280px}
+.block-container h1{font-size:1.7rem;padding:.2rem 0}
+[data-testid="stMetricValue"]{font-size:1.7rem}
+.presets{display:flex;flex-wrap:wrap;gap:.4rem .5rem;align-items:center;font-size:.875rem}
+.presets a{text-decoration:none;color:light-dark(#005B8F,#8CCBF0);
+padding:.15rem .6rem;border-radius:1rem;
+border:1px solid light-dark(#BFC9D4,#3C4856)}
+.presets a:hover,.presets a:focus-visible{text-decoration:underline}
+@media (max-width:640px){
+.block-container{padding-left:.75rem;padding-right:.75rem}
+.block-container h1{font-size:1.35rem}
+[class*="st-key-pair"] [data-testid="stColumn"]{
+min-width:calc(50% - .5rem);flex:1 1 calc(50% - .5rem)}
+[class*="st-key-pair"] [data-testid="stHorizontalBlock"]{gap:.5rem}
+[data-testid="stMetricValue"]{font-size:1.35rem}
+[data-testid="stMetric"] [data-testid="stMetricDeltaDescription"]{display:none}
+.st-key-timeline .modebar-container{top:auto !important;bottom:70px}
+}
+</style>"""
+
+
+def link_notes(checks: dict[str, Callable[[str], Any]]) -> dict[str, str]:
+    """Return a sentence for each query parameter of the link that is not usable, by its name.
+
+    Args:
+        checks: by parameter name, a function that raises ValueError (its sentence is shown)
+            where the text is not a value that the control can hold.
+    """
+    notes = {}
+    for name in st.query_params:
+        if name.startswith("embed"):
+            continue
+        if name not in checks:
+            notes[name] = f"{name[:40]}: this page has no such setting; it was left out."
+            continue
+        try:
+            checks[name](st.query_params.get_all(name)[-1])
+        except ValueError as error:
+            reason = str(error).partition(": ")[2] or str(error)
+            notes[name] = f"{name}: {reason}; the default is shown instead."
+    return notes
+
+
+def show_link_notes(page: str, checks: dict[str, Callable[[str], Any]]) -> None:
+    """Take what cannot be used out of the page's link, and say so; to be called first.
+
+    The controls would drop most of it without a word, but some numbers (1e400 for a whole
+    one) end in a traceback inside Streamlit; so the page begins anew without them.
+    """
+    key = f"{page}_link_notes"
+    notes = link_notes(checks)
+    if notes:
+        st.session_state[key] = [*notes.values()]
+        for name in notes:
+            del st.query_params[name]
+        st.rerun()
+    if st.session_state.get(key):
+        lines = "".join(f"\n- {_plain(note)}" for note in st.session_state[key][:MOST_NOTES])
+        st.info(f"Parts of this link could not be used:\n{lines}", icon=":material/link_off:")
+
+
+def _plain(text: str) -> str:
+    """Return text that Markdown shows as it is."""
+    return "".join(f"\\{sign}" if sign in r"\`*_{}[]<>()#+-.!|~:$" else sign for sign in text)
+
+
+def chart(spec: Spec, *, key: str, alt: str, filename: str) -> None:
+    """Draw a figure, with its camera button and its numbers for those who cannot see it."""
+    st.plotly_chart(
+        spec,
+        width="stretch",
+        height=spec["layout"]["height"],
+        theme=None,
+        key=key,
+        alt=alt,
+        config=picture_config(
+            filename=filename,
+            image_format=picture_format(),
+            width=PICTURE_WIDTH,
+            height=max(PICTURE_HEIGHT, spec["layout"]["height"]),
+        ),
+    )
+
+
+def picture_format() -> str:
+    """Return the format that the camera button saves, as chosen below the chart."""
+    return str(st.session_state.get("picture") or PICTURE_FORMATS[0]).lower()

@@ -1,0 +1,39 @@
+"""Cached runs, bounded for a public deployment.
+
+Results are frozen and their arrays are never written, so sessions share them without a copy.
+The caches' keys are experiments; a restart of the server empties them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from s11.experiment import Experiment
+from s11.metrics import Metrics, measure
+from s11.results import Result
+from s11.simulator import simulate
+from s11.sweeps import largest_chunk_within_target
+
+MAX_STEPS = 20_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """A result and its figures."""
+
+    result: Result
+    metrics: Metrics
+
+
+@lru_cache(maxsize=128)
+def run(experiment: Experiment) -> Run:
+    """Return the run of an experiment, cut at `MAX_STEPS` steps."""
+    result = simulate(experiment, max_steps=MAX_STEPS)
+    return Run(result, measure(result, itl_target_ms=experiment.itl_target_ms))
+
+
+@lru_cache(maxsize=256)
+def largest_chunk(experiment: Experiment) -> int | None:
+    """Return the largest chunk within the target; the experiment's own chunk is no matter."""
+    return largest_chunk_within_target(experiment, max_steps=MAX_STEPS)

@@ -1,0 +1,200 @@
+"""The simulator page without a browser: controls, presets, figures, refusals."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from s11.ui.simulator_controls import LINK_CHECKS, PRESETS, chunk_stops
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def page() -> Callable[..., AppTest]:
+    def open_page(**parameters: str) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "pages" / "simulator.py"), default_timeout=30)
+        for name, value in parameters.items():
+            app.query_params[name] = value
+        return app.run()
+
+    return open_page
+
+
+def figures(app: AppTest) -> dict[str, tuple[str, str]]:
+    return {metric.label: (metric.value, metric.delta) for metric in app.metric}
+
+
+def spec(app: AppTest) -> dict[str, Any]:
+    shown: dict[str, Any] = json.loads(app.get("plotly_chart")[0].proto.spec)
+    return shown
+
+
+def words(app: AppTest) -> str:
+    return " ".join(block.value for block in app.markdown)
+
+
+def test_arrives_with_the_chapters_figures(page):
+    app = page()
+    assert not app.exception
+    assert figures(app) == {
+        "Longest stall": ("23.6 ms", "-129 ms"),
+        "TTFT, long prompt": ("189 ms", "+36.4 ms"),
+        "Steps over target": ("0", "-1"),
+        "Decode throughput": ("1,451 tok/s", "+645 tok/s"),
+    }
+    assert spec(app)["layout"]["meta"]["step_count"] == 13
+    assert "**No stall.**" in words(app)
+    assert app.get("plotly_chart")[0].proto.alt.startswith("Step timeline: No stream waits")
+
+
+PRESET_OUTCOMES = {
+    "32k, chunking off": ("595 ms", "595 ms", "A 595 ms freeze"),
+    "32k in 1,024-token chunks": ("23.6 ms", "756 ms", "No stall"),
+    "Chunk = prompt": ("153 ms", "153 ms", "the same as chunking off"),
+    "Longer than the budget: never runs": ("5.2 ms", "never", "never scheduled"),
+}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets_show_what_they_say(page, preset: str):
+    stall, ttft, said = PRESET_OUTCOMES[preset]
+    app = page(**PRESETS[preset])
+    assert not app.exception
+    assert figures(app)["Longest stall"][0] == stall
+    assert figures(app)["TTFT, long prompt"][0] == ttft
+    assert said in words(app)
+    assert not app.info
+
+
+def test_chunk_slider_changes_figures_and_picture(page):
+    app = page()
+    app.select_slider(key="chunk").set_value(4096).run()
+    assert figures(app)["Longest stall"] == ("78.9 ms", "-73.7 ms")
+    assert figures(app)["Steps over target"] == ("2", "+1")
+    assert "2 freezes, up to 78.9 ms" in str(spec(app)["layout"]["annotations"])
+
+
+def test_snap_takes_the_largest_chunk_within_the_target(page):
+    app = page(chunking="false")
+    # (50 - 4 - 24 x 0.05) / 0.018 = 2,488.9
+    assert "2,488 tokens" in app.button(key="snap").label
+    app.button(key="snap").click().run()
+    assert app.select_slider(key="chunk").value == 2488
+    assert app.toggle(key="chunking").value is True
+    assert figures(app)["Longest stall"][0] == "50 ms"
+    assert figures(app)["Steps over target"][0] == "0"
+
+
+def test_snap_says_when_no_chunk_will_do(page):
+    app = page(target="5")
+    assert app.button(key="snap").disabled
+    assert "No chunk size can meet 5 ms" in words(app)
+
+
+def test_any_chunk_size_can_be_typed(page):
+    app = page()
+    app.number_input(key="exact_chunk").set_value(1000).run()
+    assert app.select_slider(key="chunk").value == 1000
+    # Eight chunks of 1,000 and one of 192: 18 + 5.2 = 23.2 ms.
+    assert figures(app)["Longest stall"][0] == "23.2 ms"
+    assert spec(app)["layout"]["meta"]["step_count"] == 14
+
+
+def test_chunk_size_of_a_link_need_not_be_a_stop(page):
+    app = page(chunk="1000")
+    assert app.select_slider(key="chunk").value == 1000
+    assert not app.info
+
+
+def test_changing_the_prompt_keeps_the_chunk(page):
+    app = page(chunk="4096")
+    app.number_input(key="prompt").set_value(1000).run()
+    assert not app.exception
+    assert app.select_slider(key="chunk").value == 4096
+    assert "the same as chunking off" in words(app)
+
+
+def test_one_token_and_nobody(page):
+    app = page(prompt="1", users="0")
+    assert not app.exception
+    assert figures(app)["Longest stall"][0] == "none"
+    assert "Nobody is streaming" in words(app)
+
+
+def test_several_prompts(page):
+    app = page(prompts="3")
+    # Three 1,024-token slices in a step: 5.2 + 3 x 18.432 = 60.496 ms.
+    assert figures(app)["Longest stall"][0] == "60.5 ms"
+
+
+def test_bound_is_said_when_met(page):
+    app = page(prompt="131072", chunk="1")
+    assert not app.exception
+    assert "at most 20,000 steps" in app.warning[0].value
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"budget": "10"}, "token_budget: 10 is less than the 24 streaming users need"),
+        ({"seats": "3"}, "max_seqs: 3 is less than the 24 streaming users need"),
+        ({"fixed": "0", "prefill": "0"}, "fixed_ms: 0 is not allowed"),
+    ],
+)
+def test_contradictions_are_refused_in_a_sentence_and_controls_stay(page, parameters, said: str):
+    app = page(**parameters)
+    assert not app.exception
+    assert said in app.error[0].value
+    assert app.select_slider(key="chunk").value == 1024
+
+
+HOSTILE = {
+    "chunk": ["0", "-1", "1e9", "<script>", "1,024", "9" * 5000, ""],
+    "chunking": ["maybe", "1"],
+    "prompt": ["0", "131073", "nan", "inf"],
+    "prompts": ["9", "x"],
+    "users": ["-1", "1025", "1e400"],
+    "target": ["0", "nan", "inf", "-5"],
+    "budget": ["0", "none"],
+    "seats": ["0"],
+    "fixed": ["-1", "nan"],
+    "prefill": ["1e9"],
+    "decode": ["x"],
+    "axis": ["sideways"],
+    "zoom": ["2"],
+    "picture": ["GIF"],
+}
+
+
+def test_every_parameter_has_hostile_values():
+    assert set(HOSTILE) == set(LINK_CHECKS)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_link_gives_a_note_and_defaults(page, name: str):
+    for value in HOSTILE[name]:
+        app = page(**{name: value})
+        assert not app.exception, value
+        assert f"{name}:" in app.info[0].value.replace("\\", ""), value
+        assert figures(app)["Longest stall"][0] == "23.6 ms", value
+
+
+def test_stale_parameter_is_named(page):
+    app = page(chunk_size="512")
+    assert "chunk_size: this page has no such setting" in app.info[0].value.replace("\\", "")
+
+
+def test_note_cannot_carry_markup(page):
+    app = page(**{"prompt": "[a](http://b)<b>"})
+    assert "[a](http" not in app.info[0].value
+
+
+def test_stops_hold_prompt_powers_and_extras():
+    assert chunk_stops(prompt_tokens=1000, extra=[77]) == [
+        64, 77, 96, 128, 192, 256, 384, 512, 768, 1000,
+    ]  # fmt: skip
+    assert chunk_stops(prompt_tokens=1, extra=[]) == [1, 64, 96, 128, 192, 256, 384, 512]
