@@ -1,0 +1,46 @@
+#!/bin/sh
+# find_chromium.sh [--install]: prints a Chromium that really starts; otherwise one line how to get
+# one, and exit 1. CHROMIUM, when set, is the only candidate.
+set -eu
+
+starts() {
+    profile=$(mktemp -d)
+    limit=$(command -v timeout || true)
+    # The flags of tests/browser/conftest.py.
+    if ${limit:+"$limit" 60} "$1" --headless=new --no-sandbox --disable-gpu --disable-quic \
+        --no-first-run --disable-background-networking --disable-component-update --disable-sync \
+        --user-data-dir="$profile" --dump-dom 'data:text/html,<p>s11 starts' \
+        2>/dev/null </dev/null | grep -q 's11 starts'; then
+        result=0
+    else
+        result=1
+    fi
+    rm -rf "$profile"
+    return $result
+}
+
+find_chromium() {
+    for candidate in "$@"; do
+        if path=$(command -v "$candidate") && starts "$path"; then
+            echo "$path"
+            return
+        fi
+    done
+    return 1
+}
+
+if [ -n "${CHROMIUM:-}" ]; then
+    find_chromium "$CHROMIUM" && exit
+    echo "s11: CHROMIUM=$CHROMIUM does not start; name one that does, or unset it" >&2
+    exit 1
+fi
+
+install=${1:-}
+set -- chromium chromium-browser google-chrome google-chrome-stable
+find_chromium "$@" && exit
+if [ "$install" = --install ] && "$(dirname "$0")/apt_install.sh" chromium fonts-dejavu; then
+    find_chromium "$@" && exit
+fi
+echo "s11: no Chromium that starts; on Debian: sudo apt-get install chromium fonts-dejavu;" \
+    "elsewhere: CHROMIUM=/path/to/chrome" >&2
+exit 1
