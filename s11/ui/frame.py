@@ -119,4 +119,5 @@ def chart(spec: Spec, *, key: str, alt: str, filename: str) -> None:
 
 def picture_format() -> str:
     """Return the format that the camera button saves, as chosen below the chart."""
-    return str(st.session_state.get("picture") or PICTURE_FORMATS[0]).lower()
+    chosen = st.session_state.get("picture") or st.query_params.get("picture")
+    return chosen.lower() if chosen in PICTURE_FORMATS else PICTURE_FORMATS[0].lower()

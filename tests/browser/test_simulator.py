@@ -1,0 +1,182 @@
+"""The simulator page in a real browser: keyboard, links, downloads, both widths."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_smoke import OVERFLOWING, VIEWS
+
+Open = Callable[..., Page]
+Chart = Callable[..., Any]
+
+
+def stall(low: float, high: float) -> str:
+    return f"m => m.longest_stall_ms > {low} && m.longest_stall_ms < {high}"
+
+
+def test_slider_by_keyboard_changes_chart_numbers_and_url(open_app: Open, wait_for_chart: Chart):
+    page = open_app()
+    wait_for_chart(page, stall(23, 24))
+    slider = page.get_by_role("slider", name="Chunk size (tokens)")
+    slider.focus()
+    slider.press("ArrowRight")  # 1,536 tokens: 5.2 + 27.648 = 32.848 ms
+    wait_for_chart(page, stall(32.8, 32.9))
+    expect(page.get_by_test_id("stMetricValue").first).to_have_text("32.8 ms")
+    expect(page).to_have_url(re.compile(r"\?chunk=1536$"))
+    slider.press("ArrowLeft")
+    wait_for_chart(page, stall(23, 24))
+    expect(page).to_have_url(re.compile(r"/$"))
+
+
+STATE = {
+    "chunk": "1000",
+    "prompt": "16384",
+    "users": "7",
+    "target": "30",
+    "budget": "4096",
+    "seats": "9",
+    "fixed": "5.5",
+    "axis": "by step",
+    "zoom": "true",
+    "picture": "SVG",
+}
+
+
+def test_copied_link_restores_the_page_exactly(open_app: Open, wait_for_chart: Chart):
+    page = open_app("/?" + "&".join(f"{name}={value}" for name, value in STATE.items()))
+    # 5.5 + 7 x 0.05 + 1,000 x 0.018 = 23.85 ms; 2 + 17 + 3 steps.
+    meta = wait_for_chart(page, stall(23.84, 23.86))
+    assert meta["step_count"] == 22
+    assert meta["axis"] == "by step"
+    first = page.url
+    again = page.context.new_page()
+    again.goto(first)
+    assert wait_for_chart(again, stall(23.84, 23.86)) == meta
+    expect(again.get_by_role("spinbutton", name="Prompt length")).to_have_value("16384")
+    expect(again.get_by_role("spinbutton", name="Streaming users")).to_have_value("7")
+    expect(again.get_by_role("slider", name="Chunk size")).to_have_attribute(
+        "aria-valuetext", "1000"
+    )
+    assert again.url == first
+    for name, value in STATE.items():
+        assert f"{name}={value.replace(' ', '+')}" in first.replace("%20", "+")
+
+
+def test_presets_are_links(open_app: Open, wait_for_chart: Chart):
+    page = open_app("/?users=3&chunk=64")
+    for label, predicate in (
+        ("32k, chunking off", stall(595, 595.1)),
+        ("32k in 1,024-token chunks", stall(23.6, 23.7)),
+        ("Chunk = prompt", stall(152.6, 152.7)),
+        ("Longer than the budget: never runs", "m => m.ttft_ms === null"),
+    ):
+        page.get_by_role("link", name=label).click()
+        wait_for_chart(page, predicate)
+        assert "users" not in page.url  # a preset is a whole state
+
+
+def test_snap_button_reaches_slider_and_url(open_app: Open, wait_for_chart: Chart):
+    page = open_app()
+    page.get_by_role("button", name="Largest chunk within the target").click()
+    wait_for_chart(page, stall(49.9, 50))
+    expect(page.get_by_role("slider", name="Chunk size")).to_have_attribute(
+        "aria-valuetext", "2488"
+    )
+    expect(page).to_have_url(re.compile("chunk=2488"))
+
+
+def test_hostile_link_is_answered_in_a_sentence(open_app: Open, wait_for_chart: Chart):
+    page = open_app("/?users=1e400&chunk=-5&nonsense=%3Cscript%3E")
+    wait_for_chart(page, stall(23, 24))
+    note = page.get_by_test_id("stAlert")
+    for name in ("users", "chunk", "nonsense"):
+        expect(note).to_contain_text(f"{name}:")
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    assert "users" not in page.url
+
+
+def test_switching_pages_and_back_keeps_nothing_broken(open_app: Open, wait_for_chart: Chart):
+    page = open_app("/?chunk=512")
+    wait_for_chart(page, stall(14.4, 14.5))
+    page.get_by_role("link", name="Mask & positions").click()
+    page.wait_for_url(re.compile("/mask"))
+    page.get_by_role("link", name="Simulator").click()
+    wait_for_chart(page, "m => m.figure === 'timeline'")
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+@pytest.mark.parametrize("kind", ["PNG", "SVG"])
+def test_camera_saves_a_white_slide(
+    kind: str, open_app: Open, wait_for_chart: Chart, tmp_path: Path
+):
+    page = open_app(f"/?picture={kind}")
+    wait_for_chart(page, stall(23, 24))
+    with page.expect_download() as waiting:
+        page.locator('[data-title^="Download plot"]').first.click()
+    path = tmp_path / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    assert path.name == f"s11-timeline.{kind.lower()}"
+    if kind == "PNG":
+        data = path.read_bytes()
+        size = (int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big"))
+        assert size == (2560, 1440)
+        return
+    svg = path.read_text()
+    assert "No stream waits over 50 ms" in svg
+    assert "1,024-token chunks" in svg
+    assert "light-dark" not in svg
+
+
+@pytest.mark.parametrize("view", ["desktop-dark"])
+def test_picture_is_white_from_the_dark_page_too(
+    view: str, open_app: Open, wait_for_chart: Chart, tmp_path: Path
+):
+    page = open_app("/?picture=SVG")
+    wait_for_chart(page, stall(23, 24))
+    shown = "() => getComputedStyle(document.querySelector('.js-plotly-plot .main-svg')).background"
+    assert "rgb(15, 20, 26)" in page.evaluate(shown)
+    with page.expect_download() as waiting:
+        page.locator('[data-title^="Download plot"]').first.click()
+    waiting.value.save_as(tmp_path / "picture.svg")
+    svg = (tmp_path / "picture.svg").read_text()
+    assert "rgb(255, 255, 255)" in svg
+    assert "#0F141A" not in svg
+    assert "rgb(15, 20, 26)" not in svg
+
+
+@pytest.mark.parametrize(
+    ("label", "start"),
+    [
+        ("Steps as CSV", "start_ms,end_ms,duration_ms,prefill_tokens,decode_tokens"),
+        ("Run as JSON", '{\n  "experiment"'),
+        ("Picture as HTML", "<!doctype html>"),
+    ],
+)
+def test_downloads_arrive(
+    label: str, start: str, open_app: Open, wait_for_chart: Chart, tmp_path: Path
+):
+    page = open_app()
+    wait_for_chart(page, stall(23, 24))
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name=label).click()
+    waiting.value.save_as(tmp_path / "file")
+    assert (tmp_path / "file").read_text().startswith(start)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_nothing_scrolls_sideways(view: str, open_app: Open, wait_for_chart: Chart):
+    page = open_app("/?chunking=false&prompt=131072&prompts=8&users=1024&target=0.1")
+    wait_for_chart(page, "m => m.figure === 'timeline'")
+    assert page.evaluate(OVERFLOWING) == []
+
+
+def test_chart_tells_its_numbers_to_a_screen_reader(open_app: Open, wait_for_chart: Chart):
+    page = open_app()
+    wait_for_chart(page, stall(23, 24))
+    expect(page.get_by_role("figure")).to_have_attribute(
+        "aria-label", re.compile("Longest stall 23.6 ms")
+    )
