@@ -1,22 +1,24 @@
 """s11: page configuration and navigation."""
 
+import os
+
+# The attention proof multiplies small matrices: a second BLAS thread gains nothing and, on busy
+# cores, waits long. Read when NumPy is first imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import streamlit as st
 
 from s11.ui.frame import freeze_start_up_objects, page_frame
 
 st.set_page_config(page_title="s11: chunked prefill", page_icon="assets/favicon.png", layout="wide")
 page_frame()
+# A page's address is its file's name: until this has run once, a server knows no other.
 page = st.navigation(
     [
         st.Page(
             "pages/simulator.py", title="Simulator", icon=":material/view_timeline:", default=True
         ),
-        st.Page(
-            "pages/mask_and_positions.py",
-            title="Mask & positions",
-            icon=":material/grid_on:",
-            url_path="mask",
-        ),
+        st.Page("pages/mask.py", title="Mask & positions", icon=":material/grid_on:"),
     ],
     position="top",
 )

@@ -7,15 +7,15 @@ from itertools import pairwise
 import numpy as np
 
 from s11.figures.key_difference_info import SUPERSCRIPTS, KeyDifferenceInfo
-from s11.figures.mask import NO_COLOUR, head_room
+from s11.figures.mask import NO_COLOUR, above_line, head_room
 from s11.figures.mask_info import span
-from s11.figures.theme import FIXED, IDLE, INK, MUTED, PAPER, Spec, axis, bottom_legend, layout
+from s11.figures.theme import FIXED, IDLE, INK, PAPER, Spec, axis, layout
 
 # Dark is large; every colour is darker in grey print than the one before it.
 SCALE = [[0, "#F6CF7A"], [0.4, "#EE9A3A"], [0.7, "#C9480F"], [1, "#5A1606"]]
 LOWEST_LOG, HIGHEST_LOG = -8, 1
 HEIGHT = 440
-BELOW_PLOT, COLOUR_BAR_ROOM = 146, 56  # px, at the lower edge
+BELOW_PLOT, COLOUR_BAR_ROOM = 140, 76  # px, at the lower edge
 MOST_BOUNDARIES, MOST_LABELS = 40, 6
 NARROWEST_PLOT, LABEL_WIDTH = 285, 52  # px, on a phone
 
@@ -37,8 +37,7 @@ def key_difference_figure(info: KeyDifferenceInfo) -> Spec:
         height=HEIGHT,
     )
     spec |= {
-        "showlegend": True,
-        "legend": {**bottom_legend(), "y": COLOUR_BAR_ROOM / HEIGHT},
+        "showlegend": False,
         "hovermode": "closest",
         "barmode": "overlay",
         "bargap": 0,
@@ -47,7 +46,7 @@ def key_difference_figure(info: KeyDifferenceInfo) -> Spec:
             dtick=max(1, positions // 8),
             showgrid=False,
             fixedrange=True,
-            title={"text": "absolute position in the prompt (tokens)"},
+            title={"text": "absolute position (tokens)"},
         ),
         "yaxis": axis(
             range=[layers - 0.5, -0.5],
@@ -57,7 +56,7 @@ def key_difference_figure(info: KeyDifferenceInfo) -> Spec:
             fixedrange=True,
         ),
         "shapes": _boundaries(info),
-        "annotations": [*_chunk_labels(info), _colour_bar_title()],
+        "annotations": [*_chunk_labels(info), _key(info)],
     }
     spec |= head_room(spec, above_plot=26, below_plot=BELOW_PLOT)
     return {"data": [*_zeros(info), _differences(info)], "layout": spec}
@@ -105,7 +104,7 @@ def _zeros(info: KeyDifferenceInfo) -> list[Spec]:
         {
             "type": "bar",
             "orientation": "h",
-            "name": "0: the same bits",
+            "name": "0",
             "base": np.array([run.start - 0.5 for run in runs], np.float32),
             "x": np.array([run.end - run.start for run in runs], np.int16),
             "y": np.array([run.layer for run in runs], np.uint8),
@@ -137,21 +136,15 @@ def _boundaries(info: KeyDifferenceInfo) -> list[Spec]:
     if len(edges) > MOST_BOUNDARIES:
         return []
 
-    def line(edge: int, y0: float, y1: float, colour: str) -> Spec:
-        return {
-            "type": "line",
-            "xref": "x",
-            "yref": "paper",
-            "x0": edge - 0.5,
-            "x1": edge - 0.5,
-            "y0": y0,
-            "y1": y1,
-            "line": {"color": colour, "width": 2},
-        }
-
-    through = [line(edge, 0, 1, PAPER) for edge in edges]
-    top = 1.12 if len(info.chunk_lengths) <= MOST_LABELS else 1.03
-    return through + [line(edge, 1, top, INK) for edge in edges]
+    through = {"type": "line", "xref": "x", "yref": "paper", "y0": 0, "y1": 1}
+    cuts: list[Spec] = [
+        {**through, "x0": edge - 0.5, "x1": edge - 0.5, "line": {"color": PAPER, "width": 2}}
+        for edge in edges
+    ]
+    top = 22 if len(info.chunk_lengths) <= MOST_LABELS else 5
+    return cuts + [
+        above_line(edge - 0.5, edge - 0.5, y0=0, y1=top, colour=INK, width=2) for edge in edges
+    ]
 
 
 def _chunk_labels(info: KeyDifferenceInfo) -> list[Spec]:
@@ -171,17 +164,24 @@ def _label(text: str, position: float) -> Spec:
         "text": text,
         "x": position,
         "xref": "x",
-        "y": 1.04,
+        "y": 1,
         "yref": "paper",
         "yanchor": "bottom",
+        "yshift": 6,
         "showarrow": False,
         "font": {"size": 12, "color": INK},
     }
 
 
-def _colour_bar_title() -> Spec:
+def _key(info: KeyDifferenceInfo) -> Spec:
+    text = "largest |ΔK|<br>at a position (K: pure numbers of order 1)"
+    if not info.abs_diff.any():
+        text = "hatched: |ΔK| = 0, the same bits"
+    elif info.zero_runs:
+        text = f"hatched: 0, the same bits. Coloured: {text}"
     return {
-        "text": "largest |ΔK| at a position (K: pure numbers of order 1)",
+        "text": text,
+        "align": "left",
         "x": 0,
         "xref": "paper",
         "xanchor": "left",
@@ -190,5 +190,5 @@ def _colour_bar_title() -> Spec:
         "yanchor": "top",
         "yshift": COLOUR_BAR_ROOM - BELOW_PLOT,
         "showarrow": False,
-        "font": {"size": 12, "color": MUTED},
+        "font": {"size": 12, "color": INK},
     }

@@ -16,7 +16,7 @@ HEIGHT = 440
 FEWEST_ROWS = 8
 WIDE = 48  # columns
 NARROWEST_PLOT, LOWEST_PLOT = 285, 250  # px, on a phone
-TITLE_BASELINE = 24  # px
+TITLE_BASELINE, STRIP = 24, 5  # px
 LEGEND_ENTRY = 98  # px: two in a row on a phone
 
 
@@ -169,26 +169,33 @@ def _marks(info: MaskInfo) -> list[Spec]:
 
 
 def _boundary(info: MaskInfo) -> list[Spec]:
-    edge, shapes = info.cached_tokens - 0.5, []
-
-    def line(x0: float, x1: float, y0: float, y1: float, colour: str, width: int) -> Spec:
-        return {
-            "type": "line",
-            "xref": "x",
-            "yref": "paper",
-            "x0": x0,
-            "x1": x1,
-            "y0": y0,
-            "y1": y1,
-            "line": {"color": colour, "width": width},
-        }
-
+    edge = info.cached_tokens - 0.5
+    strip = {"y0": STRIP, "y1": STRIP}
+    shapes = [above_line(edge, info.end - 0.5, **strip, colour=CHUNK_CELL, width=5)]
     if info.cached_tokens:
-        shapes = [
-            line(-0.5, edge, 1.025, 1.025, CACHED_CELL, 5),
-            line(edge, edge, 0, 1.05, INK, 2),
+        upright = {"type": "line", "xref": "x", "x0": edge, "x1": edge, "yref": "paper"}
+        shapes += [
+            above_line(-0.5, edge, **strip, colour=CACHED_CELL, width=5),
+            above_line(edge, edge, y0=0, y1=2 * STRIP, colour=INK, width=2),
+            {**upright, "y0": 0, "y1": 1, "line": {"color": INK, "width": 2}},
         ]
-    return [line(edge, info.end - 0.5, 1.025, 1.025, CHUNK_CELL, 5), *shapes]
+    return shapes
+
+
+def above_line(x0: float, x1: float, *, y0: int, y1: int, colour: str, width: int) -> Spec:
+    """Return a line at `y0` and `y1` px above the plot, in a picture of any height."""
+    return {
+        "type": "line",
+        "xref": "x",
+        "yref": "paper",
+        "ysizemode": "pixel",
+        "yanchor": 1,
+        "x0": x0,
+        "x1": x1,
+        "y0": y0,
+        "y1": y1,
+        "line": {"color": colour, "width": width},
+    }
 
 
 def _block_labels(info: MaskInfo) -> list[Spec]:
@@ -198,9 +205,10 @@ def _block_labels(info: MaskInfo) -> list[Spec]:
             "x": x,
             "xref": "paper",
             "xanchor": anchor,
-            "y": 1.05,
+            "y": 1,
             "yref": "paper",
             "yanchor": "bottom",
+            "yshift": 2 * STRIP,
             "showarrow": False,
             "font": {"size": 12, "color": INK},
         }

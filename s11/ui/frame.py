@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
 
 from s11.figures.theme import Spec, dark_twin_css, picture_config
 
@@ -25,6 +26,17 @@ def freeze_start_up_objects() -> bool:
     gc.collect()
     gc.freeze()
     return True
+
+
+def begin_page() -> None:
+    """Make sure that a page runs inside the app; to be called first on every page.
+
+    A server that has not run app.py yet takes the folder pages/ for an app of the older kind
+    and runs a linked page by itself, without the frame: then begin anew, inside it.
+    """
+    if PagesManager.uses_pages_directory:
+        PagesManager.uses_pages_directory = False
+        st.rerun()
 
 
 def page_frame() -> None:
