@@ -1,0 +1,55 @@
+import pytest
+
+from s11 import Experiment, bench, simulate
+from tests.loads import load, request
+
+
+def test_the_loads_are_the_chapters_scenario_and_two_thousand_poisson_requests() -> None:
+    chapter, traffic = bench.loads().values()
+    assert chapter[0] == Experiment()
+    assert len(traffic[0].workload.requests) == 2000
+    assert len(simulate(chapter[0]).steps) == 13
+
+
+def test_the_traffic_has_the_rate_and_the_medians_it_names() -> None:
+    """6.45 requests a second; e^6.93 = 1,022 prompt and e^4.86 = 129 output tokens."""
+    requests = bench.poisson_requests(request_count=4000, rate_per_s=6.45, seed=5).requests
+    assert requests[-1].arrival_ms == pytest.approx(4000 / 6.45 * 1000, rel=0.06)
+    prompts = sorted(r.prompt_tokens for r in requests)
+    outputs = sorted(r.output_tokens for r in requests)
+    assert prompts[2000] == pytest.approx(1022, rel=0.08)
+    assert outputs[2000] == pytest.approx(129, rel=0.08)
+
+
+def test_time_is_measured_in_loops_timed_in_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock by hand: a loop takes 2 s, and a turn of the load 3 s."""
+    now = 0.0
+
+    def calibrate() -> None:
+        nonlocal now
+        now += 2
+
+    def run(_: Experiment) -> object:
+        nonlocal now
+        now += 3
+        return simulate(tiny)
+
+    tiny = load(request("a", 9), chunk=3)
+    monkeypatch.setattr(bench, "calibrate", calibrate)
+    monkeypatch.setattr(bench, "simulate", run)
+    monkeypatch.setattr(bench, "loads", lambda: {"tiny": (tiny, 4)})
+    monkeypatch.setattr("time.process_time", lambda: now)
+    told: list[tuple[int, int]] = []
+    measured = bench.measure_loads(progress=lambda *done: told.append(done))
+    assert measured["calibration_s"] == 2
+    assert measured["loads"] == [
+        {
+            "load": "tiny",
+            "runs": 4,
+            "steps": 12,
+            "cpu_s": 12,
+            "ratio": 6,
+            "steps_per_s_at_reference": pytest.approx(12 / (6 * 0.138)),
+        }
+    ]
+    assert told == [(n, 5) for n in (1, 2, 3, 4, 5)]

@@ -1,0 +1,158 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from s11 import LinearCost, Metrics, measure, simulate
+from s11.experiment import Experiment
+from s11.metrics import inter_token_gaps, percentile
+from tests.loads import load, request
+from tests.reference_simulator import naive_percentile
+
+
+def of(values: list[float], percent: int, weights: list[int] | None = None) -> float | None:
+    return percentile(
+        np.array(values, dtype=np.float64),
+        Fraction(percent, 100),
+        weights=None if weights is None else np.array(weights, dtype=np.int64),
+    )
+
+
+def metrics(experiment: Experiment) -> Metrics:
+    return measure(simulate(experiment), itl_target_ms=experiment.itl_target_ms)
+
+
+@pytest.mark.parametrize(
+    ("percent", "value"), [(1, 10), (25, 10), (26, 20), (50, 20), (51, 30), (75, 30), (100, 40)]
+)
+def test_a_percentile_is_the_smallest_value_whose_share_reaches_it(
+    percent: int, value: float
+) -> None:
+    """Of four values each holds a quarter: no interpolation, and the order does not matter."""
+    assert of([40, 10, 30, 20], percent) == value
+
+
+@pytest.mark.parametrize(
+    ("weights", "percent", "value"),
+    [
+        ([99, 1], 99, 5),
+        ([98, 1], 99, 100),  # 98 of 99 tokens are 98.99 %
+        ([98, 2], 99, 100),
+        ([1, 1], 50, 5),
+        ([1, 2], 50, 100),
+        ([0, 3], 1, 100),
+        ([3, 0], 100, 5),
+    ],
+)
+def test_a_weight_is_how_many_tokens_saw_the_value(
+    weights: list[int], percent: int, value: float
+) -> None:
+    assert of([5, 100], percent, weights) == value
+
+
+def test_where_nothing_has_weight_there_is_no_percentile() -> None:
+    assert of([], 50) is None
+    assert of([], 50, []) is None
+    assert of([1, 2], 50, [0, 0]) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), max_size=20), st.integers(1, 100))
+def test_weights_are_repetitions(pairs: list[tuple[int, int]], percent: int) -> None:
+    values, weights = [float(v) for v, _ in pairs], [w for _, w in pairs]
+    repeated = [value for value, weight in pairs for _ in range(weight)]
+    assert of(values, percent, weights) == naive_percentile([float(v) for v in repeated], percent)
+
+
+@pytest.mark.parametrize("share", [Fraction(0), Fraction(-1, 2), Fraction(101, 100)])
+def test_a_share_outside_0_to_1_is_refused(share: Fraction) -> None:
+    with pytest.raises(ValueError, match=rf"^share: {share} is not a number above 0 to 1$"):
+        percentile(np.array([1.0]), share)
+
+
+def test_a_large_count_keeps_its_last_token() -> None:
+    """99 % of 10^17 tokens is 99 * 10^15, beyond what a float counts exactly."""
+    weights = [99 * 10**15, 10**15]
+    assert of([1, 2], 99, weights) == 1
+    assert of([1, 2], 99, [weights[0] - 1, weights[1] + 1]) == 2
+
+
+def test_the_figures_of_a_run_by_hand() -> None:
+    """Cost 1 + 0.5 a prefill token + 0.25 a decode token; one stream, s, decodes in every step.
+
+    a arrives when the lead-in ends, at 1.25 ms; b two milliseconds later.
+    step 0: s            1.25 ms, until 1.25: the lead-in
+    step 1: s, a 4       3.25 ms, until 4.5: a's first token
+    step 2: s, a, b 4    3.5 ms, until 8.0
+    step 3: s, a, b 3    3.0 ms, until 11.0: a's third token, its last, and b's first
+    step 4: s, b         1.5 ms, until 12.5: b's last
+    step 5: s            1.25 ms, until 13.75: the tail
+    """
+    cost = LinearCost(fixed_ms=1, prefill_ms_per_token=0.5, decode_ms_per_token=0.25)
+    a, b = request("a", 4, output_tokens=3), request("b", 7, output_tokens=2, arrival_ms=2)
+    run = load(a, b, users=1, lead_in=1, tail=1, chunk=4, cost=cost, target_ms=3.25)
+    assert simulate(run).steps.duration_ms.tolist() == [1.25, 3.25, 3.5, 3.0, 1.5, 1.25]
+    m = metrics(run)
+    assert m.longest_stall_ms == 3.5
+    assert m.ttft_ms == 11.0 - 3.25  # b's: the longest prompt
+    assert m.steps_over_target == 1  # 3.25 is at the target, not over it
+    assert m.makespan_ms == 13.75
+    assert m.decode_tokens_per_s == 9 / 0.01375
+    assert m.prefill_tokens_per_s == 11 / 0.01375
+    assert m.step_count == 6
+    # ITLs by tokens: 1.25 twice, 3.25 once, 3.5 twice, 3.0 twice, 1.5 twice.
+    assert m.itl_mean_ms == pytest.approx((2 * 1.25 + 3.25 + 2 * 3.5 + 2 * 3.0 + 2 * 1.5) / 9)
+    assert (m.itl_p50_ms, m.itl_p99_ms) == (3.0, 3.5)
+    assert (m.ttft_p50_ms, m.ttft_p99_ms) == (3.25, 7.75)
+    assert (m.tpot_p50_ms, m.tpot_p99_ms) == (1.5, (11.0 - 4.5) / 2)
+    assert m.finished_requests == 2
+
+
+def test_without_steps_there_is_nothing_to_measure() -> None:
+    m = metrics(load())
+    assert (m.step_count, m.makespan_ms, m.steps_over_target, m.finished_requests) == (0, 0, 0, 0)
+    none = {name for name, value in m.to_dict().items() if value is None}
+    zero = {"step_count", "makespan_ms", "steps_over_target", "finished_requests"}
+    assert none == m.to_dict().keys() - zero
+
+
+def test_where_nobody_decodes_the_longest_stall_is_null() -> None:
+    m = metrics(load(request("a", 8), chunk=4))
+    assert (m.longest_stall_ms, m.itl_mean_ms, m.itl_p50_ms, m.tpot_p50_ms) == (None,) * 4
+    assert m.decode_tokens_per_s == 0
+
+
+def test_a_first_token_is_not_a_decode_token() -> None:
+    """Five output tokens in five steps of 1 ms: four of them are decodes."""
+    assert metrics(load(request("a", 8, output_tokens=5))).decode_tokens_per_s == 4 / 0.005
+
+
+def test_a_step_that_nobody_decodes_in_is_no_stall_but_may_be_over_the_target() -> None:
+    cost = LinearCost(fixed_ms=1, prefill_ms_per_token=1, decode_ms_per_token=0)
+    m = metrics(load(request("a", 9, output_tokens=2), cost=cost, target_ms=5))
+    assert (m.longest_stall_ms, m.steps_over_target) == (1, 1)
+
+
+def test_the_makespan_begins_with_the_first_step() -> None:
+    assert metrics(load(request("a", 1, arrival_ms=70))).makespan_ms == 1
+
+
+def test_ttft_is_that_of_the_first_of_the_longest_prompts() -> None:
+    """One seat: the two prompts of nine tokens have their first tokens at 2 and at 3 ms."""
+    assert (
+        metrics(load(*(request(n, p) for n, p in (("a", 1), ("b", 9), ("c", 9))), seats=1)).ttft_ms
+        == 2
+    )
+
+
+def test_ttft_is_null_where_the_longest_prompt_got_no_token() -> None:
+    m = metrics(load(request("a", 5), request("b", 99), policy="whole_prompt", budget=50))
+    assert (m.ttft_ms, m.ttft_p99_ms, m.finished_requests) == (None, 1, 1)
+
+
+def test_each_step_is_a_gap_that_its_decode_tokens_saw() -> None:
+    result = simulate(load(request("a", 2, output_tokens=3), users=2, tail=1))
+    gaps_ms, tokens = inter_token_gaps(result)
+    assert gaps_ms.tolist() == [1, 1, 1, 1]
+    assert tokens.tolist() == [2, 3, 3, 2]
