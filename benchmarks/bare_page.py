@@ -1,7 +1,10 @@
-"""The yardstick of `ui.py`: a slider and one chart of the same bars, and nothing else."""
+"""The yardstick of `ui.py`: a slider and one chart of the same bars and size, nothing else."""
 
 import numpy as np
 import streamlit as st
+
+st.set_page_config(layout="wide")
+st.html("<style>.block-container{max-width:1280px}</style>")  # the chart is as wide as ours
 
 PROMPT_TOKENS, USERS, LEAD_IN, TAIL = 8192, 24, 2, 3
 STOPS = [64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 2488, 3072, 4096, 6144, 8192]
@@ -19,8 +22,14 @@ st.plotly_chart(
             {"type": "bar", "name": name, "x": left, "y": height, "width": width, "offset": 0}
             for name, height in (("prefill", prefill), ("decode", decode), ("fixed", fixed))
         ],
-        "layout": {"barmode": "stack", "template": "none", "meta": {"step_count": len(width)}},
+        "layout": {
+            "barmode": "stack",
+            "template": "none",
+            "height": 590,
+            "meta": {"step_count": len(width)},
+        },
     },
     theme=None,
+    height=590,
     key="timeline",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 MAX_TOKENS = 16_777_216
@@ -37,16 +38,14 @@ def require_ms(field: str, value: object, low: float, high: float, *, above: boo
     Raises:
         ValueError: with field, value and allowed range.
     """
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if (
-        not number
-        or not math.isfinite(value)  # type: ignore[arg-type]
-        or not low <= value <= high  # type: ignore[operator]
-        or (above and value == low)
-    ):
+    number = math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        with contextlib.suppress(OverflowError):  # an int beyond every float
+            number = float(value)
+    if not low <= number <= high or (above and number == low):
         lowest = f"above {low:g}" if above else f"from {low:g}"
         raise ValueError(f"{field}: {_shown(value)} is not a number {lowest} to {high:g}")
-    return float(value)  # type: ignore[arg-type]
+    return number
 
 
 def require_choice(field: str, value: object, choices: tuple[str, ...]) -> str:

@@ -74,7 +74,7 @@ class Experiment:
         """
         top = _known("experiment", data, {f.name for f in fields(cls)} | {"schema_version"})
         version = top.get("schema_version", SCHEMA_VERSION)
-        if version != SCHEMA_VERSION:
+        if isinstance(version, bool) or version != SCHEMA_VERSION:
             raise ValueError(
                 f"schema_version: {str(version)[:40]!r} is not known (allowed: {SCHEMA_VERSION})"
             )

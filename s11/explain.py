@@ -58,7 +58,6 @@ def explain(
     experiment: Experiment, result: Result, metrics: Metrics, *, whole: Metrics
 ) -> Explanation:
     """Return what happened, from the result; `whole` are the figures with chunking off."""
-    users = experiment.workload.streaming_users
     requests = experiment.workload.requests
     if not requests:
         return Explanation(
@@ -78,25 +77,45 @@ def explain(
                 "chunk or a shorter prompt."
             ),
         )
-    prefill_steps = int((result.steps.prefill_tokens > 0).sum())
     if metrics.longest_stall_ms is None:
-        return Explanation(
-            verdict=Verdict.NOBODY_STREAMS,
-            headline="Nobody is streaming, so nothing can stall",
-            sentence=(
-                f"The prompt takes {count(prefill_steps, 'step')} and its first token comes after "
-                f"{ms(metrics.ttft_ms)}"
-                + (
-                    "."
-                    if whole.ttft_ms == metrics.ttft_ms
-                    else f"; with chunking off it would come after {ms(whole.ttft_ms)}. "
-                    "Without a stream to protect, chunking only costs."
-                )
-            ),
-        )
+        return _nobody_streams(experiment, result, metrics, whole)
     if metrics.longest_stall_ms > experiment.itl_target_ms:
-        return _stall(experiment, result, metrics, prefill_steps)
-    return _smooth(experiment, metrics, whole, prefill_steps, users)
+        return _stall(experiment, result, metrics)
+    return _smooth(experiment, result, metrics, whole)
+
+
+def _prefill_steps(result: Result) -> int:
+    return int((result.steps.prefill_tokens > 0).sum())
+
+
+def _one_step_prompt(experiment: Experiment, result: Result) -> bool:
+    workload = experiment.workload
+    alone = len(workload.requests) == 1 and workload.streaming_users > 0
+    return alone and _prefill_steps(result) == 1
+
+
+def _nobody_streams(
+    experiment: Experiment, result: Result, metrics: Metrics, whole: Metrics
+) -> Explanation:
+    prompts = len(experiment.workload.requests)
+    steps = count(_prefill_steps(result), "step")
+    first = "its first token comes" if prompts == 1 else "the longest one's first token comes"
+    sentence = (
+        f"{'The prompt takes' if prompts == 1 else f'The {prompts:,} prompts take'} {steps} and "
+        f"{first} after {ms(metrics.ttft_ms)}"
+    )
+    if whole.ttft_ms is None:
+        sentence += "; with chunking off it would never run"
+    elif whole.ttft_ms != metrics.ttft_ms:
+        sentence += f"; with chunking off it would come after {ms(whole.ttft_ms)}"
+    moral = ""
+    if experiment.policy == "chunked" and prompts == 1 and metrics.ttft_ms != whole.ttft_ms:
+        moral = " Without a stream to protect, chunking only costs."
+    return Explanation(
+        verdict=Verdict.NOBODY_STREAMS,
+        headline="Nobody is streaming, so nothing can stall",
+        sentence=f"{sentence}.{moral if whole.ttft_ms is not None else ''}",
+    )
 
 
 def _never_scheduled(experiment: Experiment, result: Result) -> Explanation:
@@ -133,27 +152,23 @@ def _never_scheduled(experiment: Experiment, result: Result) -> Explanation:
     )
 
 
-def _stall(
-    experiment: Experiment, result: Result, metrics: Metrics, prefill_steps: int
-) -> Explanation:
+def _stall(experiment: Experiment, result: Result, metrics: Metrics) -> Explanation:
     target, stall = experiment.itl_target_ms, metrics.longest_stall_ms or 0.0
     users = experiment.workload.streaming_users
     who = f"all {count(users, 'stream')}" if users > 1 else "the stream"
-    decode_only = result.steps.duration_ms[result.steps.prefill_tokens == 0]
-    if len(decode_only) and decode_only.max() > target:
+    least_ms = experiment.cost.step_ms(prefill_tokens=0, decode_tokens=users)
+    if users and least_ms > target:
         return Explanation(
             verdict=Verdict.TARGET_OUT_OF_REACH,
             headline=f"No chunk size can meet {ms(target)}",
             sentence=(
-                f"A step that only decodes already takes {ms(float(decode_only.max()))}, over the "
-                f"target of {ms(target)}; the longest stall is {ms(stall)}."
+                f"A step that only decodes for {count(users, 'user')} already takes "
+                f"{ms(least_ms)}, over the target of {ms(target)}; the longest stall is "
+                f"{ms(stall)}."
             ),
         )
-    over = metrics.steps_over_target
-    prompt_tokens = longest_prompt_tokens(experiment)
-    one_prompt = len(experiment.workload.requests) == 1
-    if one_prompt and prefill_steps == 1:
-        chunk = experiment.limits.chunk_tokens
+    if _one_step_prompt(experiment, result):
+        prompt_tokens, chunk = longest_prompt_tokens(experiment), experiment.limits.chunk_tokens
         same = ""
         if experiment.policy == "chunked":
             relation = "equals" if chunk == prompt_tokens else "is not smaller than"
@@ -167,23 +182,24 @@ def _stall(
                 f"{times(stall / target)} the target.{same}"
             ),
         )
+    over = metrics.steps_over_target
     return Explanation(
         verdict=Verdict.STALL,
         headline=f"Stalls of up to {ms(stall)}",
         sentence=(
             f"{count(over, 'step')} of {metrics.step_count:,} "
             f"{'is' if over == 1 else 'are'} over the target of {ms(target)}; "
-            f"the longest takes {ms(stall)}, and every running stream waits for it."
+            f"the longest that a stream waits for is {ms(stall)}."
         ),
     )
 
 
 def _smooth(
-    experiment: Experiment, metrics: Metrics, whole: Metrics, prefill_steps: int, users: int
+    experiment: Experiment, result: Result, metrics: Metrics, whole: Metrics
 ) -> Explanation:
     stall = metrics.longest_stall_ms or 0.0
-    one_prompt = len(experiment.workload.requests) == 1
-    if one_prompt and prefill_steps == 1:
+    users, chunk = experiment.workload.streaming_users, experiment.limits.chunk_tokens
+    if _one_step_prompt(experiment, result):
         same = ""
         if experiment.policy == "chunked":
             same = " The chunk holds the whole prompt, so this is the same as chunking off."
@@ -195,15 +211,12 @@ def _smooth(
                 f"{ms(experiment.itl_target_ms)}.{same}"
             ),
         )
-    chunk = experiment.limits.chunk_tokens
-    slices = f"at most {count(chunk, 'prompt token')} a request" if chunk else "a slice"
-    sentence = (
-        f"Each of {count(prefill_steps, 'prefill step')} carries {slices} and a token for each of "
-        f"the {count(users, 'user')}"
-        if users and experiment.policy == "chunked"
-        else f"{count(prefill_steps, 'step')} of {metrics.step_count:,} carry prefill"
-    )
-    sentence += f"; the longest takes {ms(stall)}"
+    steps = count(_prefill_steps(result), "prefill step")
+    sentence = f"{steps} of {count(metrics.step_count, 'step')} carry prompt tokens"
+    if users and experiment.policy == "chunked" and len(experiment.workload.requests) == 1:
+        size = f"at most {count(chunk, 'prompt token')}" if chunk else "a slice of the prompt"
+        sentence = f"Each of {steps} carries {size} and a token for each of {count(users, 'user')}"
+    sentence += f"; the longest wait of a stream is {ms(stall)}"
     if whole.longest_stall_ms and whole.longest_stall_ms > stall * 1.05:
         sentence += (
             f", {times(whole.longest_stall_ms / stall)} less than the "

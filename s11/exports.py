@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,9 +17,9 @@ DECIMALS = 9  # a millionth of a nanosecond in ms: hides nothing, drops binary d
 
 
 def rounded(value: Any) -> Any:
-    """Return `value` with every float in it rounded to `DECIMALS` places, NaN as None."""
+    """Return `value` with floats rounded to `DECIMALS` places, and None for those without end."""
     if isinstance(value, float):
-        return None if value != value else round(value, DECIMALS)
+        return round(value, DECIMALS) if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {key: rounded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -31,16 +32,14 @@ def to_json(experiment: Experiment, result: Result, metrics: Metrics) -> str:
     columns = ("start_ms", "duration_ms", "prefill_tokens", "decode_tokens")
     rows = zip(*(getattr(result.steps, name).tolist() for name in columns), strict=True)
     return json.dumps(
-        rounded(
-            {
-                "experiment": experiment.to_dict(),
-                "metrics": metrics.to_dict(),
-                "steps": [dict(zip(columns, row, strict=True)) for row in rows],
-                "never_scheduled": list(result.never_scheduled),
-                "never_scheduled_because": result.never_scheduled_because,
-                "stopped_at_max_steps": result.stopped_at_max_steps,
-            }
-        ),
+        {
+            "experiment": experiment.to_dict(),
+            "metrics": rounded(metrics.to_dict()),
+            "steps": [dict(zip(columns, rounded(row), strict=True)) for row in rows],
+            "never_scheduled": list(result.never_scheduled),
+            "never_scheduled_because": result.never_scheduled_because,
+            "stopped_at_max_steps": result.stopped_at_max_steps,
+        },
         indent=2,
     )
 

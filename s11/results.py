@@ -126,11 +126,7 @@ class Result:
             while at < len(self.slices) and self.slices.step[at] == step:
                 row = int(self.slices.request[at])
                 batch[ids[row]] = int(self.slices.tokens[at])
-                if first[row] == self.steps.end_ms[step] and self._ends_prompt(at):
+                if first[row] == self.steps.end_ms[step]:
                     decoding.append(row)
                 at += 1
             yield batch
-
-    def _ends_prompt(self, row: int) -> bool:
-        done = self.slices.start_token[row] + self.slices.tokens[row]
-        return bool(done == self.requests.prompt_tokens[self.slices.request[row]])

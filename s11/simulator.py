@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from s11.checks import require_int
 from s11.experiment import Experiment
 from s11.plan import Batch, BlockedBy, PrefillSlice
 from s11.policies import POLICIES
@@ -29,17 +30,16 @@ def simulate(experiment: Experiment, *, max_steps: int = DEFAULT_MAX_STEPS) -> R
     run ends when every request is done or can never be scheduled, and the tail has passed.
 
     Raises:
-        ValueError: `max_steps` below 1.
+        ValueError: `max_steps` out of range, or steps so short that the clock stands still.
     """
-    if max_steps < 1:
-        raise ValueError(f"max_steps: {max_steps} is not a whole number of at least 1")
+    require_int("max_steps", max_steps, 1, DEFAULT_MAX_STEPS)
     run = _Run(experiment, max_steps)
     workload = experiment.workload
     if workload.streaming_users:
         run.advance(0, workload.lead_in_steps)
     run.start_clock()
     run.serve()
-    if workload.streaming_users:
+    if workload.streaming_users and not run.stopped:
         run.advance(0, workload.tail_steps)
     return run.result()
 
@@ -116,6 +116,9 @@ class _Run:
     def prefill(self, slices: list[PrefillSlice], steps: int) -> None:
         """Run up to `steps` steps that each carry `slices` beside every decode."""
         batch, remaining_tokens, start_ms = self.batch, self.batch.remaining_tokens, self.now_ms
+        if len(self.ends_ms) == self.max_steps:
+            self.stopped = True
+            return
         for request, _ in slices:
             if math.isnan(self.first_scheduled_ms[request]):
                 admitted = batch.waiting.popleft()
@@ -167,8 +170,12 @@ class _Run:
             if now_ms >= until_ms or step - 1 in last_tokens:
                 break
         else:
-            self.stopped = end < first + steps
-        assert now_ms > self.now_ms or first == end, "time goes on"
+            self.stopped = self.stopped or end < first + steps
+        if now_ms == self.now_ms and step > first:
+            raise ValueError(
+                f"cost: a step of {duration_ms:g} ms is too short to move a clock that "
+                f"stands at {now_ms:g} ms"
+            )
         self.now_ms = now_ms
         self.runs.append(_EqualSteps(step - first, duration_ms, prefill_tokens, decoding))
         for request in last_tokens.pop(step - 1, ()):

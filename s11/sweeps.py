@@ -24,6 +24,9 @@ class SweepPoint:
     step_count: int
 
 
+MOST_TRIED = 5_000
+
+
 def chunk_sizes(*, smallest: int, largest: int) -> tuple[int, ...]:
     """Return `smallest`, its doublings below `largest`, and `largest`, in tokens.
 
@@ -99,22 +102,47 @@ def largest_chunk_within_target(
 ) -> int | None:
     """Return the largest chunk, in tokens, with which no step exceeds the ITL target.
 
-    By bisection: a larger chunk never makes the longest step shorter. None where even
-    one-token chunks exceed it, or nothing is to be prefilled.
+    A step that holds one full chunk bounds it from above. Where all prompts arrive together
+    and nobody decodes after them, a larger chunk never makes the longest step shorter, and
+    bisection finds the rest. Otherwise it can (prompts may meet in a step at one chunk size
+    and miss each other at another): the sizes below the bound are tried one by one, at most
+    `MOST_TRIED` of them, then bisection goes on below.
+
+    None where even one-token chunks exceed the target, or no prompt ever runs.
     """
-    longest = longest_prompt_tokens(experiment)
+    target_ms, users = experiment.itl_target_ms, experiment.workload.streaming_users
+    requests = experiment.workload.requests
+    together = len({request.arrival_ms for request in requests}) == 1
+    monotone = together and all(request.output_tokens == 1 for request in requests)
+
+    def alone(chunk_tokens: int) -> bool:
+        step_ms = experiment.cost.step_ms(prefill_tokens=chunk_tokens, decode_tokens=users)
+        return step_ms <= target_ms
 
     def meets(chunk_tokens: int) -> bool:
-        candidate = experiment.with_chunk_tokens(chunk_tokens)
-        steps = simulate(candidate, max_steps=max_steps).steps
-        return not bool((steps.duration_ms > experiment.itl_target_ms).any())
+        result = simulate(experiment.with_chunk_tokens(chunk_tokens), max_steps=max_steps)
+        over = bool((result.steps.duration_ms > target_ms).any())
+        return not over and bool(result.steps.prefill_tokens.any())
 
-    if longest == 0 or not meets(1):
+    longest = longest_prompt_tokens(experiment)
+    if longest == 0:
         return None
     if meets(longest):
         return longest
-    good, bad = 1, longest
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        good, bad = (middle, bad) if meets(middle) else (good, middle)
-    return good
+    bound = _largest(alone, longest)
+    for size in range(bound, max(0, bound - (1 if monotone else MOST_TRIED)), -1):
+        if meets(size):
+            return size
+    return _largest(meets, bound - 1) or None
+
+
+def _largest(holds: Callable[[int], bool], highest: int) -> int:
+    """Return the largest whole number from 1 to `highest` that holds, 0 where none does.
+
+    By bisection: right where a number holds whenever a larger one does.
+    """
+    low, high = 0, max(0, highest) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

@@ -67,6 +67,12 @@ class Workload:
                 if request.request_id in seen:
                     raise ValueError(f"request_id: {request.request_id!r} is used twice")
                 seen.add(request.request_id)
+        for request in requests if self.streaming_users else ():
+            number = request.request_id.removeprefix("user-")
+            if number != request.request_id and number.isdecimal():
+                raise ValueError(
+                    f"request_id: {request.request_id!r} is the name of a streaming user"
+                )
         in_order = sorted(requests, key=lambda request: request.arrival_ms)
         object.__setattr__(self, "requests", tuple(in_order))
 

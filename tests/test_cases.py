@@ -155,7 +155,6 @@ def test_never_scheduled_is_compared_whatever_its_order() -> None:
     assert run_case(stuck).outcome is Outcome.FAILED
 
 
-@pytest.mark.xfail(reason="`cached` is not checked", strict=True)
 def test_hits_that_cannot_be_are_a_failure() -> None:
     """The cases' README lists `cached` among what is checked; without a cache nothing is hit."""
     assert run_case(notes(cached={"a": [4]})).outcome is Outcome.FAILED

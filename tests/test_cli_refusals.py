@@ -122,8 +122,5 @@ def test_a_line_break_in_a_value_does_not_break_the_line(refused: Command) -> No
     refused("schedule", "no\nsuch\nfile")
 
 
-@pytest.mark.xfail(
-    reason="verify, schedule and bench take abbreviations; simulate not", strict=True
-)
 def test_an_abbreviated_option_is_unknown(refused: Command) -> None:
     assert "--tok" in refused("verify", "--tok", "2", "--chunk", "2")

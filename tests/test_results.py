@@ -60,7 +60,6 @@ def test_decodes_come_first_in_a_batch() -> None:
     ]
 
 
-@pytest.mark.xfail(reason="the request takes the stream's place in the batch", strict=True)
 def test_a_request_named_like_a_stream_hides_nobody() -> None:
     """A request may be called user-1; the step still carries a decode and five prompt tokens."""
     try:

@@ -218,7 +218,6 @@ def test_who_waits_when_a_run_is_cut_may_still_have_run() -> None:
     assert simulate(line, max_steps=5).never_scheduled == ()
 
 
-@pytest.mark.xfail(reason="the zero-step tail clears the flag", strict=True)
 def test_a_run_with_streams_and_no_tail_that_is_cut_says_so() -> None:
     """Budget 2 beside one stream: a takes ten steps; three are run, and b would come after it."""
     ten = load(request("a", 10), request("b", 1), users=1, budget=2)
@@ -227,7 +226,6 @@ def test_a_run_with_streams_and_no_tail_that_is_cut_says_so() -> None:
     assert result.never_scheduled == ()
 
 
-@pytest.mark.xfail(reason="a request is marked as begun by the step that is cut", strict=True)
 def test_a_request_that_the_cut_step_would_have_begun_has_not_begun() -> None:
     result = simulate(load(request("a", 1), request("b", 1), seats=1), max_steps=1)
     assert result.slices.request.tolist() == [0]
@@ -236,11 +234,10 @@ def test_a_request_that_the_cut_step_would_have_begun_has_not_begun() -> None:
 
 @pytest.mark.parametrize("max_steps", [0, -1])
 def test_less_than_one_step_is_refused(max_steps: int) -> None:
-    with pytest.raises(ValueError, match=rf"max_steps: {max_steps} .* at least 1"):
+    with pytest.raises(ValueError, match=rf"max_steps: {max_steps} .* from 1 to"):
         simulate(Experiment(), max_steps=max_steps)
 
 
-@pytest.mark.xfail(reason="a step shorter than the clock's resolution", strict=True)
 def test_a_step_too_short_for_the_clock_is_refused_or_counted() -> None:
     """At 1e12 ms a float resolves 1.2e-4 ms; the step takes a millionth of a millisecond."""
     cost = LinearCost(fixed_ms=1e-6, prefill_ms_per_token=0, decode_ms_per_token=0)

@@ -151,7 +151,6 @@ def test_prompts_that_share_their_steps_share_the_target() -> None:
     assert largest_chunk_within_target(run) == 12 == brute_force(run, 40)
 
 
-@pytest.mark.xfail(reason="bisection, but with several prompts larger may be shorter", strict=True)
 def test_the_largest_chunk_of_prompts_that_only_some_sizes_bring_together() -> None:
     """Whole, a ends at 4 + 18 = 22 ms, between b (21.9) and c (22.1): each runs alone.
 

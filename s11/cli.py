@@ -1,0 +1,197 @@
+"""The command line: the chapter's report, and a command for each thing to run.
+
+Bad input ends with exit code 2 and one line that names the field, the value and what is
+allowed; nothing is written then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from s11 import commands
+from s11.attention import MAX_CHECK_TOKENS, Fault
+from s11.checks import MAX_TOKENS, MAX_USERS, require_choice, require_int, require_ms
+from s11.costs import COST_MODELS
+from s11.experiment import MAX_TARGET_MS
+from s11.policies import POLICIES
+from s11.workload import MAX_SCENARIO_STEPS
+
+
+class _Parser(argparse.ArgumentParser):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        line = " ".join(message.split())
+        self.exit(2, f"{self.prog}: {line}\n")
+
+
+class _Whole:
+    """An argument type: a whole number in a range."""
+
+    def __init__(self, field: str, low: int, high: int) -> None:
+        self.field, self.low, self.high = field, low, high
+
+    def __call__(self, text: str) -> int:
+        try:
+            value: object = int(text)
+        except ValueError:
+            value = text
+        try:
+            return require_int(self.field, value, self.low, self.high)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+
+class _Number:
+    """An argument type: a finite number in a range."""
+
+    def __init__(self, field: str, low: float, high: float, *, above: bool = False) -> None:
+        self.field, self.low, self.high, self.above = field, low, high, above
+
+    def __call__(self, text: str) -> float:
+        try:
+            value: object = float(text)
+        except ValueError:
+            value = text
+        try:
+            return require_ms(self.field, value, self.low, self.high, above=self.above)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+
+class _Choice:
+    """An argument type: one of some names."""
+
+    def __init__(self, field: str, choices: Sequence[str]) -> None:
+        self.field, self.choices = field, tuple(choices)
+
+    def __call__(self, text: str) -> str:
+        try:
+            return require_choice(self.field, text, self.choices)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code: 0 done, 1 a check failed, 2 bad input."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except ValueError as error:
+        print(f"{parser.prog}: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="s11",
+        description="Chunked prefill in LLM serving, simulated. Without a command: the report.",
+    )
+    parser.set_defaults(run=commands.report)
+    add = parser.add_subparsers(metavar="COMMAND", parser_class=_Parser).add_parser
+
+    simulate = add("simulate", help="run one scenario")
+    _scenario_options(simulate)
+    simulate.add_argument("--json", action="store_true", help="print JSON")
+    simulate.set_defaults(run=commands.simulate_scenario)
+
+    sweep = add("sweep", help="run one scenario at many chunk sizes")
+    _scenario_options(sweep)
+    sweep.add_argument("--smallest", type=_Whole("smallest", 1, MAX_TOKENS), default=128)
+    output = sweep.add_mutually_exclusive_group()
+    output.add_argument("--csv", action="store_true", help="print CSV")
+    output.add_argument("--json", action="store_true", help="print JSON")
+    sweep.set_defaults(run=commands.sweep)
+
+    verify = add("verify", help="prove that chunking changes no bit of the KV cache")
+    verify.add_argument("--tokens", type=_Whole("tokens", 1, MAX_CHECK_TOKENS), default=512)
+    verify.add_argument(
+        "--chunk-tokens",
+        type=_Whole("chunk_tokens", 1, MAX_TOKENS),
+        action="append",
+        help="a chunk size to try (may be given again; default: ten of them)",
+    )
+    verify.add_argument("--fault", type=_Choice("fault", tuple(Fault)), help="switch a bug on")
+    verify.add_argument("--json", action="store_true", help="print JSON")
+    verify.set_defaults(run=commands.verify)
+
+    schedule = add("schedule", help="run scheduler cases")
+    schedule.add_argument("file", metavar="FILE", type=Path)
+    schedule.set_defaults(run=commands.schedule)
+
+    bench = add("bench", help="time the engine in units of a plain Python loop")
+    bench.add_argument("--json", action="store_true", help="print JSON")
+    bench.set_defaults(run=commands.bench)
+    return parser
+
+
+def _scenario_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--experiment",
+        type=_json_file,
+        metavar="FILE",
+        help="start from the experiment in a JSON file, as --json prints it",
+    )
+    parser.add_argument("--prompt-tokens", type=_Whole("prompt_tokens", 1, MAX_TOKENS))
+    parser.add_argument("--streaming-users", type=_Whole("streaming_users", 0, MAX_USERS))
+    for name in ("lead-in-steps", "tail-steps"):
+        field = name.replace("-", "_")
+        parser.add_argument(f"--{name}", type=_Whole(field, 0, MAX_SCENARIO_STEPS))
+    parser.add_argument(
+        "--request",
+        action="append",
+        type=commands.request_from_text,
+        metavar="MS:PROMPT[:OUTPUT]",
+        help="a request in place of the long prompt: arrival, prompt and output tokens "
+        "(may be given again)",
+    )
+    parser.add_argument("--chunk-tokens", type=_Whole("chunk_tokens", 1, MAX_TOKENS))
+    parser.add_argument("--token-budget", type=_Whole("token_budget", 1, MAX_TOKENS))
+    parser.add_argument("--max-seqs", type=_Whole("max_seqs", 1, MAX_TOKENS))
+    parser.add_argument(
+        "--itl-target-ms", type=_Number("itl_target_ms", 0, MAX_TARGET_MS, above=True)
+    )
+    policy = parser.add_mutually_exclusive_group()
+    policy.add_argument("--policy", type=_Choice("policy", tuple(POLICIES)))
+    policy.add_argument(
+        "--no-chunking",
+        dest="policy",
+        action="store_const",
+        const="whole_prompt",
+        help="whole prompts: the same as --policy whole_prompt",
+    )
+    parser.add_argument("--cost", type=_Choice("cost", tuple(COST_MODELS)))
+    for name in ("fixed-ms", "prefill-ms-per-token", "decode-ms-per-token"):
+        parser.add_argument(f"--{name}", type=_Number(name.replace("-", "_"), 0, 1e6))
+
+
+@dataclass(frozen=True, slots=True)
+class _JsonFile:
+    """What a JSON file holds; null too is something."""
+
+    data: Any
+
+
+def _json_file(text: str) -> _JsonFile:
+    path = Path(text)
+    try:
+        if path.stat().st_size > 64 * 2**20:
+            raise argparse.ArgumentTypeError(f"experiment: {path.name} is larger than 64 MiB")
+        return _JsonFile(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise argparse.ArgumentTypeError(
+            f"experiment: {path.name} cannot be read ({error.strerror})"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise argparse.ArgumentTypeError(f"experiment: {path.name} is not JSON text") from error

@@ -1,0 +1,220 @@
+"""What each command of the command line does: options in, a printed answer, an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+from s11 import exports, report_tables
+from s11.attention import ChunkSizeCheck, Decoder, DecoderConfig, Fault, check_chunk_sizes
+from s11.bench import measure_loads
+from s11.cases import Outcome, read_cases, run_case
+from s11.experiment import Experiment
+from s11.explain import explain
+from s11.metrics import measure
+from s11.simulator import simulate
+from s11.sweeps import chunk_sizes, longest_prompt_tokens, run, sweep_chunk_sizes
+from s11.terminal import console, progress
+from s11.workload import Request, chapter_scenario
+
+MAX_STEPS = 5_000_000
+CHECKED_CHUNK_SIZES = (1, 3, 7, 64, 100, 128, 255, 256, 511, 512)
+CHECKED_TOKENS = 512
+REPORT_PROMPT_TOKENS = 32_768
+WORKLOAD_OPTIONS = ("prompt_tokens", "streaming_users", "lead_in_steps", "tail_steps")
+
+
+def experiment_from(options: argparse.Namespace) -> Experiment:
+    """Return the experiment that the options describe, on top of a file's or the chapter's.
+
+    Raises:
+        ValueError: options that contradict each other, or values out of range.
+    """
+    given = {name: value for name, value in vars(options).items() if value is not None}
+    experiment = Experiment()
+    if "experiment" in vars(options) and options.experiment is not None:
+        described = options.experiment.data
+        if isinstance(described, dict) and "metrics" in described:
+            described = described.get("experiment")  # a whole run, as --json prints it
+        experiment = Experiment.from_dict(described)
+    workload = experiment.workload
+    if "request" in given and "prompt_tokens" in given:
+        raise ValueError("request: not allowed together with prompt_tokens")
+    if "prompt_tokens" in given:
+        workload = replace(
+            chapter_scenario(prompt_tokens=given["prompt_tokens"]),
+            **{name: getattr(workload, name) for name in WORKLOAD_OPTIONS[1:]},
+        )
+    if "request" in given:
+        workload = replace(
+            workload,
+            requests=tuple(
+                replace(request, request_id=str(number))
+                for number, request in enumerate(given["request"])
+            ),
+        )
+    workload = replace(
+        workload, **{name: given[name] for name in WORKLOAD_OPTIONS[1:] if name in given}
+    )
+
+    def changed(part: Any) -> Any:
+        return replace(part, **{f.name: given[f.name] for f in fields(part) if f.name in given})
+
+    return replace(
+        experiment,
+        workload=workload,
+        limits=changed(experiment.limits),
+        cost=changed(experiment.cost),
+        **{name: given[name] for name in ("policy", "itl_target_ms") if name in given},
+    )
+
+
+def request_from_text(text: str) -> Request:
+    """Return the request in `MS:PROMPT[:OUTPUT]`.
+
+    Raises:
+        argparse.ArgumentTypeError: another form, or a value out of range.
+    """
+    parts = text.split(":")
+    try:
+        if len(parts) not in (2, 3):
+            raise ValueError
+        arrival_ms, tokens = float(parts[0]), [int(part) for part in parts[1:]]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"request: {text[:60]!r} is not MS:PROMPT or MS:PROMPT:OUTPUT in numbers"
+        ) from None
+    try:
+        return Request(
+            request_id="request",
+            arrival_ms=arrival_ms,
+            prompt_tokens=tokens[0],
+            output_tokens=tokens[1] if len(tokens) > 1 else 1,
+        )
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"request: {error}") from error
+
+
+def simulate_scenario(options: argparse.Namespace) -> int:
+    """Run one scenario and print its figures."""
+    experiment = experiment_from(options)
+    result = simulate(experiment, max_steps=MAX_STEPS)
+    metrics = measure(result, itl_target_ms=experiment.itl_target_ms)
+    if options.json:
+        print(exports.to_json(experiment, result, metrics))
+        return 0
+    whole = run(experiment.chunking_off(), max_steps=MAX_STEPS)
+    out = console()
+    out.print(report_tables.metrics_table(experiment, metrics, whole))
+    explanation = explain(experiment, result, metrics, whole=whole)
+    out.print(f"{explanation.headline}. {explanation.sentence}")
+    return 0
+
+
+def sweep(options: argparse.Namespace) -> int:
+    """Run one scenario at chunk sizes from the smallest, doubling, up to the whole prompt."""
+    experiment = experiment_from(options)
+    prompt_tokens = longest_prompt_tokens(experiment)
+    if prompt_tokens == 0:
+        raise ValueError("requests: 0 are too few to sweep (allowed: at least 1)")
+    sizes = chunk_sizes(smallest=min(options.smallest, prompt_tokens), largest=prompt_tokens)
+    with progress("chunk sizes") as advance:
+        points = sweep_chunk_sizes(experiment, sizes, progress=advance, max_steps=MAX_STEPS)
+    rows = [exports.rounded(asdict(point)) for point in points]
+    if options.csv:
+        print(exports.to_csv({name: [row[name] for row in rows] for name in rows[0]}), end="")
+    elif options.json:
+        print(json.dumps({"experiment": experiment.to_dict(), "points": rows}, indent=2))
+    else:
+        report_tables.print_sweep(console(), experiment, points, max_steps=MAX_STEPS)
+    return 0
+
+
+def verify(options: argparse.Namespace) -> int:
+    """Check the KV cache at each chunk size; exit code 1 where any differs."""
+    sizes = options.chunk_tokens or default_chunk_sizes(options.tokens)
+    fault = None if options.fault is None else Fault(options.fault)
+    decoder = Decoder(DecoderConfig())
+    with progress("chunk sizes") as advance:
+        checks = check_chunk_sizes(
+            tokens=options.tokens,
+            chunk_sizes=sizes,
+            decoder=decoder,
+            fault=fault,
+            progress=advance,
+        )
+    passed = all(check.passed for check in checks)
+    if options.json:
+        rows = [report_tables.check_row(check) for check in checks]
+        print(json.dumps({"fault": fault, "passed": passed, "checks": rows}, indent=2))
+        return 0 if passed else 1
+    report_tables.print_checks(console(), checks, fault)
+    return 0 if passed else 1
+
+
+def default_chunk_sizes(tokens: int) -> Sequence[int]:
+    """Return the chunk sizes to check for a prompt of `tokens`, the whole prompt last."""
+    return (*[size for size in CHECKED_CHUNK_SIZES if size < tokens], tokens)
+
+
+def schedule(options: argparse.Namespace) -> int:
+    """Run scheduler cases; exit code 1 where any fails."""
+    cases = read_cases(options.file)
+    with progress("cases") as advance:
+        outcomes = []
+        for done, case in enumerate(cases, start=1):
+            outcomes.append(run_case(case))
+            advance(done, len(cases))
+    for outcome in outcomes:
+        if outcome.outcome is not Outcome.PASSED:
+            print(f"{outcome.outcome} {outcome.case_id}: {outcome.reason}")
+    counted = Counter(outcome.outcome for outcome in outcomes)
+    skipped = counted[Outcome.SKIPPED]
+    print(
+        f"{counted[Outcome.PASSED]} passed, {counted[Outcome.FAILED]} failed"
+        + (f", {skipped} skipped" if skipped else "")
+    )
+    return 1 if counted[Outcome.FAILED] else 0
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Time the engine and print the ratios."""
+    with progress("rounds") as advance:
+        measured = measure_loads(progress=advance)
+    if options.json:
+        print(json.dumps(measured, indent=2))
+    else:
+        console().print(report_tables.bench_table(measured))
+    return 0
+
+
+def report(options: argparse.Namespace) -> int:
+    """Print the chapter's report; exit code 1 where chunking changes a bit."""
+    out = console()
+    decoder = Decoder(DecoderConfig())
+    with progress("KV identity") as advance:
+        checks: Sequence[ChunkSizeCheck] = check_chunk_sizes(
+            tokens=CHECKED_TOKENS,
+            chunk_sizes=CHECKED_CHUNK_SIZES,
+            decoder=decoder,
+            progress=advance,
+        )
+    report_tables.print_checks(out, checks, None)
+    served_alike = report_tables.print_execution(out, decoder)
+
+    experiment = Experiment(workload=chapter_scenario(prompt_tokens=REPORT_PROMPT_TOKENS))
+    report_tables.print_itl_distribution(out, experiment)
+    with progress("chunk sizes") as advance:
+        points = sweep_chunk_sizes(
+            experiment, chunk_sizes(smallest=128, largest=REPORT_PROMPT_TOKENS), progress=advance
+        )
+    report_tables.print_sweep(out, experiment, points, max_steps=MAX_STEPS)
+    if all(check.passed for check in checks) and served_alike:
+        return 0
+    print("s11: chunking changed the KV cache", file=sys.stderr)
+    return 1
