@@ -3,16 +3,13 @@
 import streamlit as st
 
 from s11.ui.frame import begin_page, show_link_notes
-from s11.ui.simulator_controls import LINK_CHECKS, controls, preset_links
-from s11.ui.simulator_panels import panels
+from s11.ui.simulator_controls import preset_links, scenario_controls
+from s11.ui.simulator_panels import simulator
+from s11.ui.simulator_state import LINK_CHECKS
 
 begin_page()
 st.title("Chunked prefill: one long prompt, everyone's stream")
 show_link_notes("simulator", LINK_CHECKS)
 preset_links()
-try:
-    experiment, view = controls()
-except ValueError as error:
-    st.error(f"{error}.", icon=":material/error:")
-else:
-    panels(experiment, view)
+scenario_controls()
+simulator()

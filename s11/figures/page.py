@@ -10,9 +10,8 @@ def self_contained_html(spec: dict[str, Any], *, title: str) -> str:
     """Return an HTML page with the figure and all of plotly.js in it (about 5 MB)."""
     import plotly.io
 
-    layout = {key: value for key, value in spec["layout"].items() if key != "template"}
     figure = plotly.io.to_html(
-        {**spec, "layout": layout},
+        spec,
         include_plotlyjs=True,
         full_html=False,
         validate=False,

@@ -51,7 +51,7 @@ def layout(*, title: str, caption: list[str], meta: Spec, height: int) -> Spec:
     """
     lines = "<br>".join([f"<b>{title}</b>", *caption_lines(caption)])
     return {
-        "template": "none",
+        "template": {},
         "paper_bgcolor": PAPER,
         "plot_bgcolor": PAPER,
         "font": {"family": FONT, "size": 13, "color": INK},
@@ -134,6 +134,7 @@ def picture_config(*, filename: str, image_format: str, width: int, height: int)
             "autoScale2d",
             "zoomIn2d",
             "zoomOut2d",
+            "sendChartToCloud",
         ],
         "toImageButtonOptions": {
             "format": image_format,
@@ -143,7 +144,6 @@ def picture_config(*, filename: str, image_format: str, width: int, height: int)
             "scale": SLIDE_SCALE if image_format == "png" else 1,
         },
         "scrollZoom": False,
-        "responsive": True,
     }
 
 

@@ -10,7 +10,6 @@ from s11.explain import ms
 from s11.figures.theme import (
     DECODE,
     FIXED,
-    GRID,
     INK,
     MUTED,
     PAPER,
@@ -22,17 +21,18 @@ from s11.figures.theme import (
     bottom_legend,
     layout,
 )
-from s11.figures.timeline_info import SHOWN_USERS, Axis, PromptRow, TimelineInfo
+from s11.figures.timeline_info import Axis, TimelineInfo
+from s11.figures.timeline_streams import (
+    LABEL_ROOM,
+    Rows,
+    segments,
+    stream_labels,
+    stream_lines,
+    stream_traces,
+)
 from s11.metrics import Metrics
 
 MOST_BARS = 300
-NUMBER_ROOM = 0.045  # of the axis: two digits at 390 px
-LABEL_ROOM = 0.4  # of the axis: "TTFT 189 ms" at 390 px
-TTFT_DROP = 0.85
-FEWEST_ROWS = 6
-ON_PREFILL = "#1A1A1A"
-MOST_TICKS, FEW_TICKS = 400, 120
-TICK_HALF = 0.34
 STEPS_DOMAIN = (0.48, 1.0)
 STREAMS_DOMAIN = (0.0, 0.43)
 HEIGHT = 590
@@ -44,14 +44,12 @@ def timeline_figure(info: TimelineInfo, *, metrics: Metrics) -> Spec:
     Up to 300 steps are bars; more are stepped areas, and more than 1,000 are drawn by the
     longest step of every few, so that no spike is lost.
     """
-    rows = _Rows(info)
+    rows = Rows(info)
     draw_steps = _bars if len(info.steps.left) <= MOST_BARS else _areas
     traces = [
         *draw_steps(info),
         *_over_target(info),
-        *_ghost(info),
-        *_prompts(info, rows),
-        *_streams(info, rows),
+        *stream_traces(info, rows),
     ]
     spec = layout(
         title=info.title,
@@ -66,6 +64,7 @@ def timeline_figure(info: TimelineInfo, *, metrics: Metrics) -> Spec:
         height=HEIGHT,
     )
     spec |= {
+        "uirevision": f"{info.axis} {info.right_end:g} {info.top_ms:g}",  # keeps a zoom
         "barmode": "stack",
         "bargap": 0,
         "hovermode": "x unified",
@@ -94,13 +93,12 @@ def timeline_figure(info: TimelineInfo, *, metrics: Metrics) -> Spec:
             showgrid=False,
             fixedrange=True,
         ),
-        "shapes": [_target_line(info)],
+        "shapes": [_target_line(info), *_ghost_outline(info), *stream_lines(info, rows)],
         "annotations": [
             _axis_label(info),
             _target_label(info),
             *_ghost_label(info),
-            *_ttft_labels(info, rows),
-            *_freeze_labels(info, rows),
+            *stream_labels(info, rows),
         ],
     }
     spec["margin"] = {**spec["margin"], "l": 86, "b": 76}
@@ -115,36 +113,6 @@ def timeline_alt(info: TimelineInfo, metrics: Metrics) -> str:
         f"Longest stall {ms(metrics.longest_stall_ms)}, TTFT {ms(metrics.ttft_ms)}, {over} over "
         f"the target of {ms(info.itl_target_ms)}."
     )
-
-
-class _Rows:
-    """Where each row of the lower picture stands, from the top down."""
-
-    def __init__(self, info: TimelineInfo) -> None:
-        self.places: list[float] = []
-        self.labels: list[str] = []
-        self.prompts: list[float] = []
-        self.users: list[float] = []
-        at = 0.0
-        for number in range(len(info.prompts)):
-            self.prompts.append(at)
-            self._add(at, "long prompt" if len(info.prompts) == 1 else f"prompt {number + 1}")
-            at -= 1.8
-        if info.folded_prompts:
-            self._add(at, f"+ {info.folded_prompts:,} more")
-            at -= 1.0
-        for number in range(min(info.users, SHOWN_USERS)):
-            self.users.append(at)
-            self._add(at, f"user {number + 1}")
-            at -= 1.0
-        if info.users > SHOWN_USERS:
-            self._add(at, f"+ {info.users - SHOWN_USERS:,} alike")
-            at -= 1.0
-        self.bottom = min(at + 0.3, -FEWEST_ROWS)
-
-    def _add(self, place: float, label: str) -> None:
-        self.places.append(place)
-        self.labels.append(label)
 
 
 def _parts(info: TimelineInfo) -> list[tuple[str, Any, str, dict[str, Any], Any]]:
@@ -259,23 +227,17 @@ def _over_target(info: TimelineInfo) -> list[Spec]:
     ]
 
 
-def _ghost(info: TimelineInfo) -> list[Spec]:
+def _ghost_outline(info: TimelineInfo) -> list[Spec]:
     ghost = info.ghost
     if ghost is None:
         return []
-    return [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "showlegend": False,
-            "x": [ghost.left, ghost.left, ghost.right, ghost.right],
-            "y": [0, ghost.height_ms, ghost.height_ms, 0],
-            "line": {"color": MUTED, "width": 1.5, "dash": "dot"},
-            "hoverinfo": "skip",
-            "xaxis": "x",
-            "yaxis": "y",
-        }
-    ]
+    corners = (
+        (ghost.left, 0.0),
+        (ghost.left, ghost.height_ms),
+        (ghost.right, ghost.height_ms),
+        (ghost.right, 0.0),
+    )
+    return segments([corners], yref="y", line={"color": MUTED, "width": 1.5, "dash": "dot"})
 
 
 def _ghost_label(info: TimelineInfo) -> list[Spec]:
@@ -345,243 +307,3 @@ def _target_label(info: TimelineInfo) -> Spec:
         "borderpad": 1,
         "opacity": 0.9,
     }
-
-
-def _prompts(info: TimelineInfo, rows: _Rows) -> list[Spec]:
-    traces: list[Spec] = []
-    for prompt, place in zip(info.prompts, rows.prompts, strict=True):
-        chunks = len(prompt.chunk_left)
-        left, width = prompt.chunk_left, prompt.chunk_width
-        if chunks > MOST_BARS:
-            left, width = left[:1], (left + width)[-1:] - left[:1]
-        if chunks:
-            traces.append(
-                {
-                    "type": "bar",
-                    "orientation": "h",
-                    "showlegend": False,
-                    "base": left,
-                    "x": width,
-                    "y": np.full(len(left), place),
-                    "width": 0.8,
-                    "marker": {"color": PREFILL, "line": {"color": PAPER, "width": 1}},
-                    "hoverinfo": "skip",
-                    "xaxis": "x",
-                    "yaxis": "y2",
-                }
-            )
-            traces.append(_chunk_numbers(info, prompt, place))
-        if prompt.first_token is None:
-            traces.append(_waiting(info, prompt.arrival, place))
-            continue
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "showlegend": False,
-                "x": [prompt.arrival, prompt.first_token],
-                "y": [place - TTFT_DROP, place - TTFT_DROP],
-                "line": {"color": INK, "width": 1.5},
-                "marker": {"symbol": ["line-ns-open", "star"], "size": [10, 12], "color": INK},
-                "cliponaxis": False,
-                "hoverinfo": "skip",
-                "xaxis": "x",
-                "yaxis": "y2",
-            }
-        )
-    return traces
-
-
-def _chunk_numbers(info: TimelineInfo, prompt: PromptRow, place: float) -> Spec:
-    """Number the chunks where each has room for its number; else say how many they are."""
-    left, width, chunks = prompt.chunk_left, prompt.chunk_width, len(prompt.chunk_left)
-    if chunks > 1 and float(width.max()) >= NUMBER_ROOM * info.right_end:
-        numbers = [str(number + 1) for number in range(chunks)]
-        return _text(left + width / 2, np.full(chunks, place), numbers, ON_PREFILL)
-    largest = int(prompt.chunk_tokens.max())
-    text = f"{chunks:,} chunks of {largest:,} tokens"
-    if chunks == 1:
-        text = "the whole prompt"
-    elif int(prompt.chunk_tokens.min()) < largest:
-        text = f"{chunks:,} chunks of up to {largest:,} tokens"
-    middle = float(left[0] + left[-1] + width[-1]) / 2
-    return _text([middle], [place], [f"<b>{text}</b>"], ON_PREFILL)
-
-
-def _waiting(info: TimelineInfo, arrival: float, place: float) -> Spec:
-    """Draw a prompt that never gets its first token, from its arrival to the edge."""
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "showlegend": False,
-        "x": [arrival, info.right_end * 0.985],
-        "y": [place, place],
-        "line": {"color": STALL, "width": 2.5, "dash": "dot"},
-        "marker": {"symbol": ["line-ns-open", "triangle-right"], "size": [14, 12], "color": STALL},
-        "hoverinfo": "skip",
-        "xaxis": "x",
-        "yaxis": "y2",
-    }
-
-
-def _ttft_labels(info: TimelineInfo, rows: _Rows) -> list[Spec]:
-    """Name each prompt's TTFT on its span, or beside it where the span is short."""
-    labels = []
-    for prompt, place in zip(info.prompts, rows.prompts, strict=True):
-        if prompt.first_token is None:
-            labels.append(
-                {
-                    "text": "<b>no first token: waits for ever</b>"
-                    if info.never_scheduled
-                    else "<b>no first token yet</b>",
-                    "x": info.right_end / 2,
-                    "y": place,
-                    "xref": "x",
-                    "yref": "y2",
-                    "showarrow": False,
-                    "font": {"size": 13, "color": STALL_TEXT},
-                    "bgcolor": PAPER,
-                    "borderpad": 2,
-                }
-            )
-            continue
-        span = prompt.first_token - prompt.arrival
-        inside = span > LABEL_ROOM * info.right_end
-        right = prompt.first_token < (1 - LABEL_ROOM) * info.right_end
-        labels.append(
-            {
-                "text": f"TTFT {ms(prompt.ttft_ms)}",
-                "x": prompt.arrival + span / 2
-                if inside
-                else (prompt.first_token if right else prompt.arrival),
-                "xanchor": "center" if inside else ("left" if right else "right"),
-                "xshift": 0 if inside else (10 if right else -8),
-                "y": place - TTFT_DROP,
-                "xref": "x",
-                "yref": "y2",
-                "showarrow": False,
-                "font": {"size": 12, "color": INK},
-                "bgcolor": PAPER,
-                "borderpad": 1,
-            }
-        )
-    return labels
-
-
-def _text(x: Any, y: Any, text: list[str], colour: str) -> Spec:
-    return {
-        "type": "scatter",
-        "mode": "text",
-        "showlegend": False,
-        "x": x,
-        "y": y,
-        "text": text,
-        "textfont": {"size": 12, "color": colour},
-        "hoverinfo": "skip",
-        "xaxis": "x",
-        "yaxis": "y2",
-    }
-
-
-def _streams(info: TimelineInfo, rows: _Rows) -> list[Spec]:
-    if not rows.users:
-        return []
-    frozen = info.freezes
-    traces: list[Spec] = []
-    if len(frozen.left):
-        traces.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "showlegend": False,
-                "base": np.tile(frozen.left, len(rows.users)),
-                "x": np.tile(frozen.width, len(rows.users)),
-                "y": np.repeat(rows.users, len(frozen.left)),
-                "width": 0.5,
-                "marker": {
-                    "color": "rgba(213,94,0,0.16)",
-                    "line": {"width": 0},
-                    "pattern": {"shape": "/", "fgcolor": STALL, "size": 8, "solidity": 0.12},
-                },
-                "hoverinfo": "skip",
-                "xaxis": "x",
-                "yaxis": "y2",
-            }
-        )
-    if info.tokens_a_stream > MOST_TICKS:
-        return [*_token_bands(info, rows), *traces]
-    marks = info.token_marks
-    heights = np.array([-TICK_HALF, TICK_HALF, np.nan])
-    traces.append(
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "showlegend": False,
-            "x": np.tile(np.repeat(marks, 3), len(rows.users)),
-            "y": np.concatenate([np.tile(place + heights, len(marks)) for place in rows.users]),
-            "line": {"color": DECODE, "width": 2.5 if len(marks) <= FEW_TICKS else 1},
-            "hoverinfo": "skip",
-            "xaxis": "x",
-            "yaxis": "y2",
-        }
-    )
-    return traces
-
-
-def _token_bands(info: TimelineInfo, rows: _Rows) -> list[Spec]:
-    """Draw each stream as a band with its number of tokens: too many to tick each."""
-    first, last = float(info.token_marks[0]), float(info.token_marks[-1])
-    users = len(rows.users)
-    return [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "showlegend": False,
-            "base": [first] * users,
-            "x": [last - first] * users,
-            "y": rows.users,
-            "width": 2 * TICK_HALF,
-            "marker": {
-                "color": PAPER,
-                "line": {"color": DECODE, "width": 1},
-                "pattern": {
-                    "shape": "|",
-                    "fillmode": "overlay",
-                    "fgcolor": DECODE,
-                    "size": 5,
-                    "solidity": 0.3,
-                },
-            },
-            "hoverinfo": "skip",
-            "xaxis": "x",
-            "yaxis": "y2",
-        }
-    ]
-
-
-def _freeze_labels(info: TimelineInfo, rows: _Rows) -> list[Spec]:
-    frozen = info.freezes
-    if not rows.users or not len(frozen.left):
-        return []
-    longest = f"{ms(float(frozen.gap_ms.max()))}"
-    if len(frozen.left) == 1:
-        left, right = float(frozen.left[0]), float((frozen.left + frozen.width)[0])
-        who = "every stream " if info.users > 1 and right - left > 0.6 * info.right_end else ""
-        text = f"{who}frozen {longest}"
-    else:
-        left, right = float(frozen.left[0]), float((frozen.left + frozen.width)[-1])
-        text = f"{len(frozen.left):,} freezes, up to {longest}"
-    return [
-        {
-            "text": f"<b>{text}</b>",
-            "x": (left + right) / 2,
-            "y": float(np.mean(rows.users)),
-            "xref": "x",
-            "yref": "y2",
-            "showarrow": False,
-            "font": {"size": 13, "color": STALL_TEXT},
-            "bgcolor": PAPER,
-            "bordercolor": GRID,
-            "borderpad": 3,
-        }
-    ]

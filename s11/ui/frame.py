@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
 from s11.figures.theme import Spec, dark_twin_css, picture_config
+from s11.ui.live_chart import live_chart
 
 PICTURE_WIDTH, PICTURE_HEIGHT = 1280, 720
 PICTURE_FORMATS = ("PNG", "SVG")
@@ -61,7 +62,7 @@ min-width:calc(50% - .5rem);flex:1 1 calc(50% - .5rem)}
 [class*="st-key-pair"] [data-testid="stHorizontalBlock"]{gap:.5rem}
 [data-testid="stMetricValue"]{font-size:1.35rem}
 [data-testid="stMetric"] [data-testid="stMetricDeltaDescription"]{display:none}
-.st-key-timeline .modebar-container{top:auto !important;bottom:70px}
+[class*="st-key-timeline"] .modebar-container{top:auto !important;bottom:70px}
 }
 </style>"""
 
@@ -113,19 +114,24 @@ def _plain(text: str) -> str:
 
 def chart(spec: Spec, *, key: str, alt: str, filename: str) -> None:
     """Draw a figure, with its camera button and its numbers for those who cannot see it."""
+    config = picture_config(
+        filename=filename,
+        image_format=picture_format(),
+        width=PICTURE_WIDTH,
+        height=max(PICTURE_HEIGHT, spec["layout"]["height"]),
+    )
+    if live_chart(spec, key=f"{key}_live", alt=alt, config=config):
+        return
+    from s11.figures.drawn import Drawn
+
     st.plotly_chart(
-        spec,
+        Drawn(spec),
         width="stretch",
         height=spec["layout"]["height"],
         theme=None,
         key=key,
         alt=alt,
-        config=picture_config(
-            filename=filename,
-            image_format=picture_format(),
-            width=PICTURE_WIDTH,
-            height=max(PICTURE_HEIGHT, spec["layout"]["height"]),
-        ),
+        config=config,
     )
 
 

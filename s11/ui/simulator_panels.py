@@ -2,27 +2,80 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from typing import Literal
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from s11 import exports
 from s11.experiment import Experiment
 from s11.explain import Explanation, Verdict, count, explain, ms, trade_off
+from s11.figures.theme import Spec
 from s11.figures.timeline import timeline_alt, timeline_figure
 from s11.figures.timeline_info import timeline_info
 from s11.metrics import Metrics
 from s11.sweeps import SweepPoint, longest_prompt_tokens
+from s11.ui import simulator_state as state
 from s11.ui.frame import PICTURE_FORMATS, chart
 from s11.ui.runs import MAX_STEPS, Run, run
-from s11.ui.simulator_controls import View
+from s11.ui.simulator_controls import chunk_controls
+
+# Lets the server's other thread send the picture off by itself: the browser then draws it while
+# the rest is still being made. On two cores the picture then stands 40 ms earlier, and the figures
+# about as much later (benchmarks/ui.py).
+FLUSH_S = 0.04
+MOST_TABLE_ROWS = 1_000
 
 
-def panels(experiment: Experiment, view: View) -> None:
-    """Show what the experiment gives."""
+@st.fragment  # a change redraws this part, not the frame around it
+def simulator() -> None:
+    """Lay the chunk size and what it gives.
+
+    Once the controls hold values, the picture is sent before them: it is what the eye waits
+    for, and the browser draws it while the rest is still on its way.
+    """
+    controls_place, figures_place, chart_place, words_place = (st.container() for _ in range(4))
+    picture_first = state.is_known()
+    if not picture_first:
+        with controls_place:
+            chunk_controls()
+    try:
+        shown = _shown(chart_place)
+    except ValueError as error:
+        chart_place.error(f"{error}.", icon=":material/error:")
+        shown = None
+    if shown:
+        with figures_place:
+            _metrics(shown.this.metrics, shown.whole.metrics, compare=shown.chunking)
+    if picture_first:
+        with controls_place:
+            chunk_controls()
+    if shown:
+        with words_place:
+            _sentence(shown.experiment, shown.explanation)
+            _take_away(shown.experiment, shown.this, shown.spec)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shown:
+    experiment: Experiment
+    this: Run
+    whole: Run
+    explanation: Explanation
+    spec: Spec
+
+    @property
+    def chunking(self) -> bool:
+        return self.experiment.policy == "chunked"
+
+
+def _shown(chart_place: DeltaGenerator) -> _Shown:
+    """Run what the controls say, draw the picture, and return what it was drawn from."""
+    experiment, view = state.experiment(), state.view()
     this, whole = run(experiment), run(experiment.chunking_off())
     explanation = explain(experiment, this.result, this.metrics, whole=whole.metrics)
-    _metrics(this.metrics, whole.metrics, compare=experiment.policy == "chunked")
     info = timeline_info(
         experiment,
         this.result,
@@ -32,9 +85,11 @@ def panels(experiment: Experiment, view: View) -> None:
         zoom_on_target=view.zoom_on_target,
     )
     spec = timeline_figure(info, metrics=this.metrics)
-    chart(spec, key="timeline", alt=timeline_alt(info, this.metrics), filename="s11-timeline")
-    _sentence(experiment, explanation)
-    _take_away(experiment, this, spec)
+    with chart_place:
+        alt = timeline_alt(info, this.metrics)
+        chart(spec, key="timeline", alt=alt, filename="s11-timeline")
+    time.sleep(FLUSH_S)
+    return _Shown(experiment, this, whole, explanation, spec)
 
 
 def _metrics(metrics: Metrics, whole: Metrics, *, compare: bool) -> None:
@@ -124,48 +179,67 @@ def _point(experiment: Experiment, chunk_tokens: int) -> SweepPoint | None:
     )
 
 
-def _take_away(experiment: Experiment, this: Run, spec: dict[str, object]) -> None:
+def _take_away(experiment: Experiment, this: Run, spec: Spec) -> None:
+    """Lay what can leave the page; what is folded away is not sent until it is opened."""
+
     def page() -> str:
         from s11.figures.page import self_contained_html
 
         return self_contained_html(spec, title="s11: step timeline")
 
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.segmented_control(
-            "The camera button above the chart saves",
-            options=PICTURE_FORMATS,
-            default=PICTURE_FORMATS[0],
-            required=True,
-            key="picture",
-            bind="query-params",
+        fold = st.popover(
+            "Take it with you: picture, CSV, JSON, HTML",
+            icon=":material/download:",
+            on_change="rerun",
+            key="take_away",
         )
-        st.download_button(
-            "Steps as CSV",
-            data=lambda: exports.steps_to_csv(this.result),
-            file_name="s11-steps.csv",
-            mime="text/csv",
-            on_click="ignore",
-            icon=":material/table:",
+        numbers = st.popover(
+            "The numbers as a table", icon=":material/table:", on_change="rerun", key="table"
         )
-        st.download_button(
-            "Run as JSON",
-            data=lambda: exports.to_json(experiment, this.result, this.metrics),
-            file_name="s11-run.json",
-            mime="application/json",
-            on_click="ignore",
-            icon=":material/data_object:",
-        )
-        st.download_button(
-            "Picture as HTML",
-            data=page,
-            file_name="s11-timeline.html",
-            mime="text/html",
-            on_click="ignore",
-            icon=":material/html:",
-        )
-    with st.expander("The numbers as a table"):
-        rows = min(len(this.result.steps), 1_000)
-        if rows < len(this.result.steps):
-            st.caption(f"The first {rows:,} of {len(this.result.steps):,} steps; the CSV has all.")
-        columns = this.result.steps.columns().items()
-        st.dataframe({name: column[:rows] for name, column in columns}, hide_index=False)
+    if fold.open:
+        with fold:
+            st.segmented_control(
+                "The camera button above the chart saves",
+                options=PICTURE_FORMATS,
+                default=PICTURE_FORMATS[0],
+                required=True,
+                key="picture",
+                bind="query-params",
+            )
+            st.download_button(
+                "Steps as CSV",
+                data=lambda: exports.steps_to_csv(this.result),
+                file_name="s11-steps.csv",
+                mime="text/csv",
+                on_click="ignore",
+                icon=":material/table:",
+            )
+            st.download_button(
+                "Run as JSON",
+                data=lambda: exports.to_json(experiment, this.result, this.metrics),
+                file_name="s11-run.json",
+                mime="application/json",
+                on_click="ignore",
+                icon=":material/data_object:",
+            )
+            st.download_button(
+                "Picture as HTML",
+                data=page,
+                file_name="s11-timeline.html",
+                mime="text/html",
+                on_click="ignore",
+                icon=":material/html:",
+            )
+    if numbers.open:
+        with numbers:
+            _table(this)
+
+
+def _table(this: Run) -> None:
+    steps = len(this.result.steps)
+    rows = min(steps, MOST_TABLE_ROWS)
+    if rows < steps:
+        st.caption(f"The first {rows:,} of {steps:,} steps; the CSV has all.")
+    columns = this.result.steps.columns().items()
+    st.dataframe({name: column[:rows] for name, column in columns}, hide_index=False)

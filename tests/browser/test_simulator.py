@@ -161,6 +161,7 @@ def test_downloads_arrive(
 ):
     page = open_app()
     wait_for_chart(page, stall(23, 24))
+    page.get_by_role("button", name="Take it with you").click()
     with page.expect_download() as waiting:
         page.get_by_role("button", name=label).click()
     waiting.value.save_as(tmp_path / "file")
@@ -180,3 +181,45 @@ def test_chart_tells_its_numbers_to_a_screen_reader(open_app: Open, wait_for_cha
     expect(page.get_by_role("figure")).to_have_attribute(
         "aria-label", re.compile("Longest stall 23.6 ms")
     )
+
+
+def test_chart_changes_in_place_and_keeps_its_zoom(open_app: Open, wait_for_chart: Chart):
+    page = open_app()
+    wait_for_chart(page, stall(23, 24))
+    chart = "document.querySelector('.js-plotly-plot')"
+    page.evaluate(f"{chart}.dataset.same = 'yes'")
+    area = page.locator(".js-plotly-plot .nsewdrag").first.bounding_box()
+    assert area is not None
+    page.mouse.move(area["x"] + 100, area["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(area["x"] + 400, area["y"] + 62, steps=4)
+    page.mouse.up()
+    zoomed = page.evaluate(f"{chart}.layout.xaxis.range")
+    assert zoomed[1] < 150
+    slider = page.get_by_role("slider", name="Chunk size (tokens)")
+    slider.focus()
+    slider.press("ArrowRight")
+    wait_for_chart(page, stall(32.8, 32.9))
+    assert page.evaluate(f"{chart}.dataset.same") == "yes"
+    assert page.evaluate(f"{chart}.layout.xaxis.range") == zoomed
+
+
+def test_chart_stands_in_where_plotly_cannot_be_loaded(
+    open_app: Open, wait_for_chart: Chart, page: Page, browser_errors: list[str]
+):
+    page.route("**/app/static/plotly*", lambda route: route.fulfill(status=404, body=""))
+    open_app()
+    wait_for_chart(page, stall(23, 24))
+    expect(page.get_by_test_id("stPlotlyChart")).to_have_count(1)
+    slider = page.get_by_role("slider", name="Chunk size (tokens)")
+    slider.focus()
+    slider.press("ArrowRight")
+    wait_for_chart(page, stall(32.8, 32.9))
+    browser_errors[:] = [error for error in browser_errors if "404" not in error]
+
+
+def test_numbers_are_there_as_a_table(open_app: Open, wait_for_chart: Chart):
+    page = open_app()
+    wait_for_chart(page, stall(23, 24))
+    page.get_by_role("button", name="The numbers as a table").click()
+    expect(page.get_by_test_id("stDataFrame")).to_be_visible()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from s11.ui.simulator_controls import LINK_CHECKS, PRESETS, chunk_stops
+from s11.ui.simulator_state import LINK_CHECKS, PRESETS, chunk_stops
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -1,0 +1,153 @@
+"""The simulator page's state: the values of its controls by key, and what they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import streamlit as st
+
+from s11.checks import require_choice, require_int, require_ms
+from s11.costs import LinearCost
+from s11.experiment import Experiment
+from s11.figures.timeline_info import Axis
+from s11.plan import EngineLimits
+from s11.ui.frame import PICTURE_FORMATS
+from s11.workload import Request, chapter_scenario
+
+MAX_PROMPT, MAX_USERS, MAX_PROMPTS = 131_072, 1_024, 8
+MAX_BUDGET, MIN_TARGET_MS, MAX_TARGET_MS, MAX_COEFFICIENT_MS = 1_048_576, 0.1, 10_000.0, 1_000.0
+SMALLEST_STOP, SHORTEST_SLIDER = 64, 512
+
+DEFAULTS: dict[str, Any] = {
+    "chunk": 1024,
+    "chunking": True,
+    "prompt": 8192,
+    "prompts": 1,
+    "users": 24,
+    "target": 50.0,
+    "budget": None,
+    "seats": None,
+    "fixed": 4.0,
+    "prefill": 0.018,
+    "decode": 0.05,
+    "axis": str(Axis.TIME),
+    "zoom": False,
+}
+
+PRESETS: dict[str, dict[str, str]] = {
+    "32k, chunking off": {"prompt": "32768", "chunking": "false"},
+    "32k in 1,024-token chunks": {"prompt": "32768"},
+    "Chunk = prompt": {"chunk": "8192"},
+    "Longer than the budget: never runs": {
+        "prompt": "32768",
+        "chunking": "false",
+        "budget": "8192",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How the timeline is looked at."""
+
+    axis: Axis
+    zoom_on_target: bool
+
+
+def is_known() -> bool:
+    """Return whether the controls hold values already, so that they need not be laid first."""
+    return all(key in st.session_state for key in DEFAULTS)
+
+
+def value_of(key: str) -> Any:
+    """Return a control's value, its default where it has none yet."""
+    return st.session_state.get(key, DEFAULTS[key])
+
+
+def experiment() -> Experiment:
+    """Return the experiment that the controls describe.
+
+    Raises:
+        ValueError: values that do not go together, in one sentence.
+    """
+    prompt_tokens = int(value_of("prompt"))
+    scenario = chapter_scenario(prompt_tokens=prompt_tokens, streaming_users=int(value_of("users")))
+    requests = tuple(
+        Request(request_id=f"long-{number + 1}", prompt_tokens=prompt_tokens)
+        for number in range(int(value_of("prompts")))
+    )
+    return Experiment(
+        workload=replace(scenario, requests=requests),
+        policy="chunked" if value_of("chunking") else "whole_prompt",
+        limits=EngineLimits(
+            token_budget=value_of("budget"),
+            max_seqs=value_of("seats"),
+            chunk_tokens=int(value_of("chunk")),
+        ),
+        cost=LinearCost(
+            fixed_ms=value_of("fixed"),
+            prefill_ms_per_token=value_of("prefill"),
+            decode_ms_per_token=value_of("decode"),
+        ),
+        itl_target_ms=value_of("target"),
+    )
+
+
+def view() -> View:
+    """Return how the timeline is to be shown."""
+    axis = value_of("axis") or DEFAULTS["axis"]
+    return View(axis=Axis(axis), zoom_on_target=bool(value_of("zoom")))
+
+
+def chunk_stops(*, prompt_tokens: int, extra: list[int]) -> list[int]:
+    """Return the slider's stops: powers of two and the halves between, the prompt, and `extra`."""
+    last = max(prompt_tokens, SHORTEST_SLIDER)
+    stops = {prompt_tokens, last, *extra}
+    size = SMALLEST_STOP
+    while size <= last:
+        stops |= {size, size * 3 // 2} if size * 3 // 2 <= last else {size}
+        size *= 2
+    return sorted(stops)
+
+
+def _whole(low: int, high: int) -> Callable[[str], Any]:
+    def check(text: str) -> int:
+        digits = text.isascii() and text.isdigit() and len(text) <= 12
+        return require_int("value", int(text) if digits else text, low, high)
+
+    return check
+
+
+def _number(low: float, high: float) -> Callable[[str], Any]:
+    def check(text: str) -> float:
+        try:
+            value: object = float(text)
+        except ValueError:
+            value = text
+        return require_ms("value", value, low, high)
+
+    return check
+
+
+def _one_of(*choices: str) -> Callable[[str], Any]:
+    return lambda text: require_choice("value", text, choices)
+
+
+LINK_CHECKS: dict[str, Callable[[str], Any]] = {
+    "chunk": _whole(1, MAX_PROMPT),
+    "chunking": _one_of("true", "false"),
+    "prompt": _whole(1, MAX_PROMPT),
+    "prompts": _whole(1, MAX_PROMPTS),
+    "users": _whole(0, MAX_USERS),
+    "target": _number(MIN_TARGET_MS, MAX_TARGET_MS),
+    "budget": _whole(1, MAX_BUDGET),
+    "seats": _whole(1, MAX_BUDGET),
+    "fixed": _number(0, MAX_COEFFICIENT_MS),
+    "prefill": _number(0, MAX_COEFFICIENT_MS),
+    "decode": _number(0, MAX_COEFFICIENT_MS),
+    "axis": _one_of(*Axis),
+    "zoom": _one_of("true", "false"),
+    "picture": _one_of(*PICTURE_FORMATS),
+}
