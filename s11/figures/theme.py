@@ -61,12 +61,12 @@ def layout(*, title: str, caption: list[str], meta: Spec, height: int) -> Spec:
             "x": 0,
             "xref": "container",
             "xanchor": "left",
-            "pad": {"l": 12, "t": 12},
+            "pad": {"l": 12, "t": 24},  # less would cut the letters' tops
             "y": 1,
             "yref": "container",
             "yanchor": "top",
         },
-        "margin": {"l": 62, "r": 16, "t": 44 + 17 * len(caption), "b": 44},
+        "margin": {"l": 62, "r": 16, "t": 52 + 20 * len(caption), "b": 44},
         "height": height,
         "meta": meta,
         "hoverlabel": {

@@ -93,7 +93,12 @@ def timeline_figure(info: TimelineInfo, *, metrics: Metrics) -> Spec:
             showgrid=False,
             fixedrange=True,
         ),
-        "shapes": [_target_line(info), *_ghost_outline(info), *stream_lines(info, rows)],
+        "shapes": [
+            *_gaps(info),
+            _target_line(info),
+            *_ghost_outline(info),
+            *stream_lines(info, rows),
+        ],
         "annotations": [
             _axis_label(info),
             _target_label(info),
@@ -145,7 +150,7 @@ def _bars(info: TimelineInfo) -> list[Spec]:
                 "width": steps.width,
                 "offset": 0,
                 "customdata": tokens,
-                "marker": {"color": colour, "line": {"color": PAPER, "width": 1}, **pattern},
+                "marker": {"color": colour, "line": {"width": 0}, **pattern},
                 "hovertemplate": hover + "<extra></extra>",
                 "xaxis": "x",
                 "yaxis": "y",
@@ -225,6 +230,17 @@ def _over_target(info: TimelineInfo) -> list[Spec]:
             "yaxis": "y",
         },
     ]
+
+
+def _gaps(info: TimelineInfo) -> list[Spec]:
+    """Part the bars by thin white lines; a bar's own outline would hide its thin parts."""
+    steps = info.steps
+    if len(steps.left) > MOST_BARS:
+        return []
+    edges, tops = steps.left[1:].tolist(), steps.duration_ms
+    heights = np.maximum(tops[1:], tops[:-1]).tolist()
+    lines = [((at, 0.0), (at, height)) for at, height in zip(edges, heights, strict=True)]
+    return segments(lines, yref="y", line={"color": PAPER, "width": 1})
 
 
 def _ghost_outline(info: TimelineInfo) -> list[Spec]:

@@ -62,7 +62,7 @@ min-width:calc(50% - .5rem);flex:1 1 calc(50% - .5rem)}
 [class*="st-key-pair"] [data-testid="stHorizontalBlock"]{gap:.5rem}
 [data-testid="stMetricValue"]{font-size:1.35rem}
 [data-testid="stMetric"] [data-testid="stMetricDeltaDescription"]{display:none}
-[class*="st-key-timeline"] .modebar-container{top:auto !important;bottom:70px}
+[class*="st-key-timeline"] .modebar-container{top:auto !important;bottom:60px}
 }
 </style>"""
 

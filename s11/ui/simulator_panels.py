@@ -160,7 +160,7 @@ def _sentence(experiment: Experiment, explanation: Explanation) -> None:
     shown = min(chunk, prompt_tokens)
     smaller = _point(experiment, shown // 2) if shown > 1 else None
     larger = _point(experiment, min(shown * 2, prompt_tokens)) if shown < prompt_tokens else None
-    st.caption(trade_off(smaller, larger))
+    st.markdown(f":small[{trade_off(smaller, larger)}]")
 
 
 def _point(experiment: Experiment, chunk_tokens: int) -> SweepPoint | None:
