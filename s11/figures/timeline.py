@@ -237,9 +237,10 @@ def _gaps(info: TimelineInfo) -> list[Spec]:
     steps = info.steps
     if len(steps.left) > MOST_BARS:
         return []
-    edges, tops = steps.left[1:].tolist(), steps.duration_ms
-    heights = np.maximum(tops[1:], tops[:-1]).tolist()
-    lines = [((at, 0.0), (at, height)) for at, height in zip(edges, heights, strict=True)]
+    outlined = steps.over_target[1:] | steps.over_target[:-1]
+    tops = np.maximum(steps.duration_ms[1:], steps.duration_ms[:-1])
+    edges = zip(steps.left[1:][~outlined].tolist(), tops[~outlined].tolist(), strict=True)
+    lines = [((at, 0.0), (at, top)) for at, top in edges]
     return segments(lines, yref="y", line={"color": PAPER, "width": 1})
 
 
