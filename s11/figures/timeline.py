@@ -73,6 +73,7 @@ def timeline_figure(info: TimelineInfo, *, metrics: Metrics) -> Spec:
         "xaxis": axis(
             range=[0, info.right_end],
             anchor="y2",
+            tickformat=",",
             unifiedhovertitle={
                 "text": "at %{x:.1f} ms" if info.axis is Axis.TIME else "after %{x} steps"
             },

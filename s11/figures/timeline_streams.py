@@ -19,6 +19,7 @@ MOST_CHUNK_BARS = 300
 MOST_TICKS, FEW_TICKS = 240, 120
 NUMBER_ROOM = 0.045  # of the axis: two digits at 390 px
 LABEL_ROOM = 0.4  # of the axis: "TTFT 189 ms" at 390 px
+SHORT_WORDS_ROOM, LONG_WORDS_ROOM = 0.35, 0.85  # "16 chunks", "16 chunks of up to 512 tokens"
 TICK_HALF, TTFT_DROP, FEWEST_ROWS = 0.34, 0.85, 6
 ON_PREFILL = "#1A1A1A"
 
@@ -133,7 +134,7 @@ _FREEZE: Spec = {
 _BAND: Spec = {
     "width": 2 * TICK_HALF,
     "marker": {
-        "color": PAPER,
+        "color": "rgba(0,114,178,0.1)",
         "line": {"color": DECODE, "width": 1},
         "pattern": {
             "shape": "|",
@@ -186,12 +187,13 @@ def _chunk_words(info: TimelineInfo, prompt: PromptRow) -> list[tuple[float, str
     if chunks > 1 and float(width.max()) >= NUMBER_ROOM * info.right_end:
         middles = (left + width / 2).tolist()
         return [(middle, str(number)) for number, middle in enumerate(middles, start=1)]
-    largest = int(prompt.chunk_tokens.max())
-    text = f"{chunks:,} chunks of {largest:,} tokens"
-    if chunks == 1:
-        text = "the whole prompt"
-    elif int(prompt.chunk_tokens.min()) < largest:
-        text = f"{chunks:,} chunks of up to {largest:,} tokens"
+    largest, span = int(prompt.chunk_tokens.max()), float(left[-1] + width[-1] - left[0])
+    if span < SHORT_WORDS_ROOM * info.right_end:
+        return []
+    text = "the whole prompt" if chunks == 1 else f"{chunks:,} chunks"
+    if chunks > 1 and span >= LONG_WORDS_ROOM * info.right_end:
+        up_to = "up to " if int(prompt.chunk_tokens.min()) < largest else ""
+        text += f" of {up_to}{largest:,} tokens"
     return [(float(left[0] + left[-1] + width[-1]) / 2, f"<b>{text}</b>")]
 
 
