@@ -135,6 +135,18 @@ def chart(spec: Spec, *, key: str, alt: str, filename: str) -> None:
     )
 
 
+def picture_control() -> None:
+    """Lay the choice of what the charts' camera button saves."""
+    st.segmented_control(
+        "The camera button above a chart saves",
+        options=PICTURE_FORMATS,
+        default=PICTURE_FORMATS[0],
+        required=True,
+        key="picture",
+        bind="query-params",
+    )
+
+
 def picture_format() -> str:
     """Return the format that the camera button saves, as chosen below the chart."""
     chosen = st.session_state.get("picture") or st.query_params.get("picture")

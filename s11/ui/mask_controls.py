@@ -126,18 +126,6 @@ def bug_controls() -> tuple[Fault | None, int, Path]:
     return fault, int(chunk_tokens), Path(path or Path.TILES)
 
 
-def picture_control() -> None:
-    """Lay the choice of what the charts' camera button saves."""
-    st.segmented_control(
-        "The camera button above a chart saves",
-        options=PICTURE_FORMATS,
-        default=PICTURE_FORMATS[0],
-        required=True,
-        key="picture",
-        bind="query-params",
-    )
-
-
 def show_chunk_size(chunk_tokens: int) -> None:
     """Move the slider of the bugs (a button's callback)."""
     st.session_state["bug_chunk"] = chunk_tokens

@@ -29,13 +29,12 @@ from s11.figures.mask_words import (
     verdict_sentence,
 )
 from s11.figures.theme import Spec
-from s11.ui.frame import chart
+from s11.ui.frame import chart, picture_control
 from s11.ui.mask_checks import MAX_CHUNKS, SameBitsRow, chunk_check, same_bits_rows
 from s11.ui.mask_controls import (
     BUG_TOKENS,
     bug_controls,
     mask_controls,
-    picture_control,
     same_bits_controls,
     show_chunk_size,
 )

@@ -18,7 +18,7 @@ from s11.figures.timeline_info import timeline_info
 from s11.metrics import Metrics
 from s11.sweeps import SweepPoint, longest_prompt_tokens
 from s11.ui import simulator_state as state
-from s11.ui.frame import PICTURE_FORMATS, chart
+from s11.ui.frame import chart, picture_control
 from s11.ui.runs import MAX_STEPS, Run, run
 from s11.ui.simulator_controls import chunk_controls
 
@@ -199,14 +199,7 @@ def _take_away(experiment: Experiment, this: Run, spec: Spec) -> None:
         )
     if fold.open:
         with fold:
-            st.segmented_control(
-                "The camera button above the chart saves",
-                options=PICTURE_FORMATS,
-                default=PICTURE_FORMATS[0],
-                required=True,
-                key="picture",
-                bind="query-params",
-            )
+            picture_control()
             st.download_button(
                 "Steps as CSV",
                 data=lambda: exports.steps_to_csv(this.result),

@@ -13,8 +13,9 @@ from s11 import EngineLimits, Experiment, chapter_scenario, measure
 from s11.explain import explain
 from s11.figures import theme
 from s11.figures.page import self_contained_html
-from s11.figures.timeline import MOST_BARS, timeline_alt, timeline_figure
+from s11.figures.timeline import timeline_alt, timeline_figure
 from s11.figures.timeline_info import Axis, timeline_info
+from s11.figures.timeline_steps import MOST_BARS
 from s11.simulator import simulate
 
 CHAPTER = Experiment()
