@@ -187,7 +187,7 @@ def test_every_millisecond_named_is_one_of_the_runs(experiment: Experiment) -> N
     made = explain(experiment, result, metrics, whole=whole)
     users = experiment.workload.streaming_users
     least_ms = experiment.cost.step_ms(prefill_tokens=0, decode_tokens=users)
-    true = [experiment.itl_target_ms, least_ms]
+    true: list[float | None] = [experiment.itl_target_ms, least_ms]
     for each in (metrics, whole):
         true += [each.longest_stall_ms, each.ttft_ms]
     if metrics.ttft_ms and whole.ttft_ms:

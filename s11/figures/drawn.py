@@ -12,6 +12,9 @@ from plotly.basedatatypes import BaseFigure
 from s11.figures.theme import Spec
 
 
+TYPED_ARRAYS = {"f4", "f8", "i1", "i2", "i4", "u1", "u2", "u4"}  # those that a browser has
+
+
 class Drawn(BaseFigure):  # type: ignore[misc]
     """A figure that hands its spec over as it is.
 
@@ -50,9 +53,10 @@ def _with_typed_arrays(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_typed_arrays(item) for item in value]
     if isinstance(value, np.ndarray):
-        if value.dtype.kind != "f":
+        code = f"{value.dtype.kind}{value.dtype.itemsize}"
+        if code not in TYPED_ARRAYS:
             return value.tolist()
-        data = np.ascontiguousarray(value, dtype="<f8").tobytes()
+        data = np.ascontiguousarray(value, dtype=f"<{code}").tobytes()
         shape = {"shape": ", ".join(map(str, value.shape))} if value.ndim > 1 else {}
-        return {"dtype": "f8", "bdata": base64.b64encode(data).decode("ascii"), **shape}
+        return {"dtype": code, "bdata": base64.b64encode(data).decode("ascii"), **shape}
     return value
