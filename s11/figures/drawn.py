@@ -11,7 +11,6 @@ from plotly.basedatatypes import BaseFigure
 
 from s11.figures.theme import Spec
 
-
 TYPED_ARRAYS = {"f4", "f8", "i1", "i2", "i4", "u1", "u2", "u4"}  # those that a browser has
 
 
