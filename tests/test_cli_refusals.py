@@ -88,7 +88,10 @@ def test_no_number_in_range(refused: Command, option: str, allowed: str, value: 
         ("simulate --request 0:5 --prompt-tokens 5", ("request", "prompt_tokens")),
         ("simulate --token-budget 23", ("token_budget: 23", "24 or more")),
         ("simulate --max-seqs 23", ("max_seqs: 23", "24 or more")),
-        ("simulate --fixed-ms 0 --prefill-ms-per-token 0", ("fixed_ms: 0", "above 0")),
+        (
+            "simulate --fixed-ms 0 --prefill-ms-per-token 0",
+            ("fixed_ms: 0", "1e-06 ms a step or more"),
+        ),
         ("simulate --request 5", ("request: '5'", "MS:PROMPT")),
         ("simulate --request 0:5:1:1", ("request: '0:5:1:1'", "MS:PROMPT")),
         ("simulate --request 0:1.5", ("request: '0:1.5'", "MS:PROMPT")),

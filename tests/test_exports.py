@@ -68,7 +68,7 @@ def test_json_says_who_never_ran_and_what_was_cut() -> None:
 
 
 def test_json_stays_json_for_a_step_of_next_to_no_time() -> None:
-    cost = LinearCost(fixed_ms=1e-310, prefill_ms_per_token=0, decode_ms_per_token=0)
+    cost = LinearCost(fixed_ms=1e-6, prefill_ms_per_token=0, decode_ms_per_token=0)
     exported(load(request("a", 1, output_tokens=2), cost=cost))
 
 

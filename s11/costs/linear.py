@@ -11,6 +11,9 @@ from s11.checks import require_ms
 from s11.costs.breakdown import StepCosts
 
 
+SHORTEST_STEP_MS = 1e-6
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinearCost:
     """A step takes a fixed time, plus a time for each prefill token and each decode token.
@@ -19,8 +22,7 @@ class LinearCost:
     decode token).
 
     Raises:
-        ValueError: a negative or endless coefficient; no fixed cost and a token for nothing
-            (time would stand still).
+        ValueError: a negative or endless coefficient, or steps of next to no time.
     """
 
     fixed_ms: float = 4.0
@@ -30,9 +32,11 @@ class LinearCost:
     def __post_init__(self) -> None:
         for name in (field.name for field in fields(self)):
             object.__setattr__(self, name, require_ms(name, getattr(self, name), 0, 1e6))
-        if self.fixed_ms == 0 and 0 in (self.prefill_ms_per_token, self.decode_ms_per_token):
+        shortest_ms = self.fixed_ms + min(self.prefill_ms_per_token, self.decode_ms_per_token)
+        if shortest_ms < SHORTEST_STEP_MS:
             raise ValueError(
-                "fixed_ms: 0 is not allowed where a token costs 0 ms (allowed: above 0 to 1e+06)"
+                f"fixed_ms: {self.fixed_ms:g} lets a step of one token take {shortest_ms:g} ms "
+                f"(allowed: {SHORTEST_STEP_MS:g} ms a step or more)"
             )
 
     def step_ms(self, *, prefill_tokens: int, decode_tokens: int) -> float:

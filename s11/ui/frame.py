@@ -81,8 +81,12 @@ def link_notes(checks: dict[str, Callable[[str], Any]]) -> dict[str, str]:
         if name not in checks:
             notes[name] = f"{name[:40]}: this page has no such setting; it was left out."
             continue
+        texts = st.query_params.get_all(name)
+        if len(texts) > 1:
+            notes[name] = f"{name}: given {len(texts)} times; the default is shown instead."
+            continue
         try:
-            checks[name](st.query_params.get_all(name)[-1])
+            checks[name](texts[0])
         except ValueError as error:
             reason = str(error).partition(": ")[2] or str(error)
             notes[name] = f"{name}: {reason}; the default is shown instead."

@@ -62,8 +62,11 @@ def test_a_coefficient_out_of_range_is_refused(field: str, value: object) -> Non
 
 @pytest.mark.parametrize("free", ["prefill_ms_per_token", "decode_ms_per_token"])
 def test_time_may_not_stand_still(free: str) -> None:
-    with pytest.raises(ValueError, match=r"^fixed_ms: 0 is not allowed .*\(allowed: above 0 to"):
+    with pytest.raises(ValueError, match=r"^fixed_ms: 0 lets .* take 0 ms \(allowed: 1e-06 ms"):
         LinearCost(**{"fixed_ms": 0, free: 0})
+    with pytest.raises(ValueError, match=r"^fixed_ms: 9e-07 lets"):
+        LinearCost(**{"fixed_ms": 9e-7, free: 0})
+    assert LinearCost(**{"fixed_ms": 1e-6, free: 0}).fixed_ms == 1e-6
     assert LinearCost(fixed_ms=0).fixed_ms == 0
     assert LinearCost(fixed_ms=1, prefill_ms_per_token=0, decode_ms_per_token=0).fixed_ms == 1
 

@@ -142,7 +142,7 @@ def test_bound_is_said_when_met(page):
     [
         ({"budget": "10"}, "token_budget: 10 is less than the 24 streaming users need"),
         ({"seats": "3"}, "max_seqs: 3 is less than the 24 streaming users need"),
-        ({"fixed": "0", "prefill": "0"}, "fixed_ms: 0 is not allowed"),
+        ({"fixed": "0", "prefill": "0"}, "fixed_ms: 0 lets a step of one token take 0 ms"),
     ],
 )
 def test_contradictions_are_refused_in_a_sentence_and_controls_stay(page, parameters, said: str):
@@ -186,6 +186,14 @@ def test_hostile_link_gives_a_note_and_defaults(page, name: str):
 def test_stale_parameter_is_named(page):
     app = page(chunk_size="512")
     assert "chunk_size: this page has no such setting" in app.info[0].value.replace("\\", "")
+
+
+def test_doubled_parameter_is_named(page):
+    app = AppTest.from_file(str(ROOT / "pages" / "simulator.py"), default_timeout=30)
+    app.query_params["prompt"] = ["1000", "2000"]
+    app.run()
+    assert "prompt: given 2 times" in app.info[0].value.replace("\\", "")
+    assert figures(app)["TTFT, long prompt"][0] == "189 ms"
 
 
 def test_note_cannot_carry_markup(page):
