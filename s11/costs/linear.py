@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from s11.checks import require_ms
 from s11.costs.breakdown import StepCosts
 
-
 SHORTEST_STEP_MS = 1e-6
 
 
