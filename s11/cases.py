@@ -65,7 +65,7 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise ValueError(f"FILE: {path.name} is larger than {MAX_FILE_BYTES >> 20} MiB")
-        cases = json.loads(path.read_text(encoding="utf-8"))
+        cases = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ValueError(f"FILE: {path.name} cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from numbers import Integral, Real
 
 MAX_TOKENS = 16_777_216
 MAX_USERS = 100_000
@@ -16,9 +17,10 @@ def require_int(field: str, value: object, low: int, high: int) -> int:
     Raises:
         ValueError: with field, value and allowed range.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)  # NumPy's too
+    if not whole or not low <= value <= high:  # type: ignore[operator]
         raise ValueError(f"{field}: {_shown(value)} is not a whole number from {low:,} to {high:,}")
-    return value
+    return int(value)  # type: ignore[call-overload, no-any-return]
 
 
 def require_optional_int(field: str, value: object, low: int, high: int) -> int | None:
@@ -39,7 +41,7 @@ def require_ms(field: str, value: object, low: float, high: float, *, above: boo
         ValueError: with field, value and allowed range.
     """
     number = math.nan
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, Real) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):  # an int beyond every float
             number = float(value)
     if not low <= number <= high or (above and number == low):

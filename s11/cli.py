@@ -27,6 +27,13 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, **options)
 
+    def add_argument(self, *names: Any, **options: Any) -> argparse.Action:
+        """Add an argument; one without a help text tells what it allows."""
+        about = getattr(options.get("type"), "about", None)
+        if about and "help" not in options:
+            options["help"] = about
+        return super().add_argument(*names, **options)
+
     def error(self, message: str) -> NoReturn:
         line = " ".join(message.split())
         self.exit(2, f"{self.prog}: {line}\n")
@@ -37,6 +44,7 @@ class _Whole:
 
     def __init__(self, field: str, low: int, high: int) -> None:
         self.field, self.low, self.high = field, low, high
+        self.about = f"{low:,} to {high:,}"
 
     def __call__(self, text: str) -> int:
         try:
@@ -54,6 +62,7 @@ class _Number:
 
     def __init__(self, field: str, low: float, high: float, *, above: bool = False) -> None:
         self.field, self.low, self.high, self.above = field, low, high, above
+        self.about = f"{'above ' if above else ''}{low:g} to {high:g}"
 
     def __call__(self, text: str) -> float:
         try:
@@ -71,6 +80,7 @@ class _Choice:
 
     def __init__(self, field: str, choices: Sequence[str]) -> None:
         self.field, self.choices = field, tuple(choices)
+        self.about = ", ".join(self.choices)
 
     def __call__(self, text: str) -> str:
         try:
@@ -88,9 +98,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         print(f"{parser.prog}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+    except OSError as error:
+        print(f"{parser.prog}: the output cannot be written ({error.strerror})", file=sys.stderr)
+        return 1
 
 
 def _parser() -> _Parser:
@@ -122,12 +137,16 @@ def _parser() -> _Parser:
         action="append",
         help="a chunk size to try (may be given again; default: ten of them)",
     )
-    verify.add_argument("--fault", type=_Choice("fault", tuple(Fault)), help="switch a bug on")
+    verify.add_argument(
+        "--fault", type=_Choice("fault", tuple(Fault)), help=f"switch a bug on: {', '.join(Fault)}"
+    )
     verify.add_argument("--json", action="store_true", help="print JSON")
     verify.set_defaults(run=commands.verify)
 
     schedule = add("schedule", help="run scheduler cases")
-    schedule.add_argument("file", metavar="FILE", type=Path)
+    schedule.add_argument(
+        "file", metavar="FILE", type=Path, help="JSON: a list of cases, see s11/cases.py"
+    )
     schedule.set_defaults(run=commands.schedule)
 
     bench = add("bench", help="time the engine in units of a plain Python loop")
@@ -188,7 +207,7 @@ def _json_file(text: str) -> _JsonFile:
     try:
         if path.stat().st_size > 64 * 2**20:
             raise argparse.ArgumentTypeError(f"experiment: {path.name} is larger than 64 MiB")
-        return _JsonFile(json.loads(path.read_text(encoding="utf-8")))
+        return _JsonFile(json.loads(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise argparse.ArgumentTypeError(
             f"experiment: {path.name} cannot be read ({error.strerror})"

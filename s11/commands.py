@@ -119,6 +119,10 @@ def simulate_scenario(options: argparse.Namespace) -> int:
 def sweep(options: argparse.Namespace) -> int:
     """Run one scenario at chunk sizes from the smallest, doubling, up to the whole prompt."""
     experiment = experiment_from(options)
+    if experiment.policy != "chunked":
+        raise ValueError(
+            f"policy: {experiment.policy!r} has no chunk size to sweep (allowed: chunked)"
+        )
     prompt_tokens = longest_prompt_tokens(experiment)
     if prompt_tokens == 0:
         raise ValueError("requests: 0 are too few to sweep (allowed: at least 1)")

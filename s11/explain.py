@@ -198,7 +198,7 @@ def _smooth(
     experiment: Experiment, result: Result, metrics: Metrics, whole: Metrics
 ) -> Explanation:
     stall = metrics.longest_stall_ms or 0.0
-    users, chunk = experiment.workload.streaming_users, experiment.limits.chunk_tokens
+    users = experiment.workload.streaming_users
     if _one_step_prompt(experiment, result):
         same = ""
         if experiment.policy == "chunked":
@@ -214,7 +214,7 @@ def _smooth(
     steps = count(_prefill_steps(result), "prefill step")
     sentence = f"{steps} of {count(metrics.step_count, 'step')} carry prompt tokens"
     if users and experiment.policy == "chunked" and len(experiment.workload.requests) == 1:
-        size = f"at most {count(chunk, 'prompt token')}" if chunk else "a slice of the prompt"
+        size = f"at most {count(int(result.slices.tokens.max()), 'prompt token')}"
         sentence = f"Each of {steps} carries {size} and a token for each of {count(users, 'user')}"
     sentence += f"; the longest wait of a stream is {ms(stall)}"
     if whole.longest_stall_ms and whole.longest_stall_ms > stall * 1.05:
@@ -229,8 +229,17 @@ def _smooth(
     return Explanation(verdict=Verdict.SMOOTH, headline="No stall", sentence=sentence + ".")
 
 
-def trade_off(smaller: SweepPoint | None, larger: SweepPoint | None) -> str:
-    """Return what a smaller and a larger chunk would give, each with its figures."""
+def trade_off(
+    smaller: SweepPoint | None, larger: SweepPoint | None, *, now: Metrics | None = None
+) -> str:
+    """Return what a smaller and a larger chunk would give, each with its figures.
+
+    With `now`, a chunk that gives the same figures as now is said to.
+    """
+
+    def same(point: SweepPoint) -> bool:
+        mine = now and (now.longest_stall_ms, now.ttft_ms)
+        return mine == (point.longest_stall_ms, point.ttft_ms)
 
     def figures(point: SweepPoint) -> str:
         stall = (
@@ -241,8 +250,15 @@ def trade_off(smaller: SweepPoint | None, larger: SweepPoint | None) -> str:
         return f"{count(point.chunk_tokens, 'token')}: {stall}TTFT {ms(point.ttft_ms)}"
 
     parts = []
-    if smaller:
+    if smaller and smaller.longest_stall_ms is not None and not same(smaller):
         parts.append(f"Smaller chunks are smoother but repeat the fixed cost ({figures(smaller)}).")
-    if larger:
+    elif smaller and not same(smaller):
+        parts.append(f"Smaller chunks repeat the fixed cost more often ({figures(smaller)}).")
+    if larger and larger.longest_stall_ms is not None and not same(larger):
         parts.append(f"Larger chunks finish the prompt sooner but stall more ({figures(larger)}).")
+    elif larger and not same(larger):
+        parts.append(f"Larger chunks finish the prompt sooner ({figures(larger)}).")
+    for point in (smaller, larger):
+        if point and same(point):
+            parts.append(f"Chunks of {count(point.chunk_tokens, 'token')} give the same.")
     return " ".join(parts)

@@ -29,9 +29,9 @@ class EngineLimits:
     max_seqs: int | None = None
 
     def __post_init__(self) -> None:
-        require_optional_int("token_budget", self.token_budget, 1, MAX_TOKENS)
-        require_optional_int("chunk_tokens", self.chunk_tokens, 1, MAX_TOKENS)
-        require_optional_int("max_seqs", self.max_seqs, 1, MAX_TOKENS)
+        for name in ("token_budget", "chunk_tokens", "max_seqs"):
+            limit = require_optional_int(name, getattr(self, name), 1, MAX_TOKENS)
+            object.__setattr__(self, name, limit)
 
     def tokens_per_step(self) -> float:
         """Return the token budget, infinite where there is none."""

@@ -21,6 +21,12 @@ class _Table:
 
     __slots__ = ()
 
+    def __post_init__(self) -> None:
+        """Make the columns read-only: results are shared."""
+        for column in self.columns().values():
+            if isinstance(column, np.ndarray):
+                column.setflags(write=False)
+
     def columns(self) -> dict[str, Any]:
         """Return the columns by name, in order."""
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ def simulate(experiment: Experiment, *, max_steps: int = DEFAULT_MAX_STEPS) -> R
     Raises:
         ValueError: `max_steps` out of range, or steps so short that the clock stands still.
     """
-    require_int("max_steps", max_steps, 1, DEFAULT_MAX_STEPS)
+    max_steps = require_int("max_steps", max_steps, 1, DEFAULT_MAX_STEPS)
     run = _Run(experiment, max_steps)
     workload = experiment.workload
     if workload.streaming_users:

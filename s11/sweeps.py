@@ -122,7 +122,9 @@ def largest_chunk_within_target(
     def meets(chunk_tokens: int) -> bool:
         result = simulate(experiment.with_chunk_tokens(chunk_tokens), max_steps=max_steps)
         over = bool((result.steps.duration_ms > target_ms).any())
-        return not over and bool(result.steps.prefill_tokens.any())
+        # Of a run that was cut, the steps not seen are known only where none is longer.
+        known = monotone or not result.stopped_at_max_steps
+        return known and not over and bool(result.steps.prefill_tokens.any())
 
     longest = longest_prompt_tokens(experiment)
     if longest == 0:

@@ -32,8 +32,8 @@ class Request:
             raise ValueError(
                 f"request_id: {str(self.request_id)[:40]!r} is not a text of 1 to 200 characters"
             )
-        require_int("prompt_tokens", self.prompt_tokens, 1, MAX_TOKENS)
-        require_int("output_tokens", self.output_tokens, 1, MAX_TOKENS)
+        for name in ("prompt_tokens", "output_tokens"):
+            object.__setattr__(self, name, require_int(name, getattr(self, name), 1, MAX_TOKENS))
         object.__setattr__(
             self, "arrival_ms", require_ms("arrival_ms", self.arrival_ms, 0, MAX_TIME_MS)
         )
@@ -58,9 +58,12 @@ class Workload:
     def __post_init__(self) -> None:
         requests = tuple(self.requests)
         require_int("requests", len(requests), 0, MAX_REQUESTS)
-        require_int("streaming_users", self.streaming_users, 0, MAX_USERS)
-        require_int("lead_in_steps", self.lead_in_steps, 0, MAX_SCENARIO_STEPS)
-        require_int("tail_steps", self.tail_steps, 0, MAX_SCENARIO_STEPS)
+        for name, most in (
+            ("streaming_users", MAX_USERS),
+            ("lead_in_steps", MAX_SCENARIO_STEPS),
+            ("tail_steps", MAX_SCENARIO_STEPS),
+        ):
+            object.__setattr__(self, name, require_int(name, getattr(self, name), 0, most))
         if len({request.request_id for request in requests}) < len(requests):
             seen: set[str] = set()
             for request in requests:

@@ -14,8 +14,10 @@ def main() -> None:
     try:
         # "localhost" can be two addresses, of which a machine may lack one.
         candidates = socket.getaddrinfo(host, int(port_text), type=socket.SOCK_STREAM)
-    except OSError as error:
-        sys.exit(f"s11: ADDRESS={host} is not an address of this machine ({error.strerror})")
+    except (OSError, UnicodeError) as error:
+        sys.exit(
+            f"s11: ADDRESS={host} is not an address of this machine ({getattr(error, 'strerror', error)})"
+        )
     for family, kind, protocol, _, address in candidates:
         try:
             with contextlib.closing(socket.socket(family, kind, protocol)) as listener:

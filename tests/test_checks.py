@@ -1,6 +1,7 @@
 import math
 import re
 
+import numpy as np
 import pytest
 
 from s11.checks import require_choice, require_int, require_ms, require_optional_int
@@ -81,3 +82,11 @@ def test_a_long_value_is_shown_short(digits: int) -> None:
 def test_a_whole_number_beyond_floats_is_refused(digits: int) -> None:
     with pytest.raises(ValueError, match=r"^t: .* is not a number from 0 to 9$"):
         require_ms("t", 10**digits, 0, 9)
+
+
+def test_numpys_numbers_are_numbers_and_come_out_plain() -> None:
+    assert type(require_int("n", np.int64(5), 1, 9)) is int
+    assert type(require_ms("ms", np.float32(0.5), 0, 1)) is float
+    for value in (np.bool_(True), True):
+        with pytest.raises(ValueError, match="not a whole number"):
+            require_int("n", value, 0, 9)

@@ -127,3 +127,10 @@ def test_a_line_break_in_a_value_does_not_break_the_line(refused: Command) -> No
 
 def test_an_abbreviated_option_is_unknown(refused: Command) -> None:
     assert "--tok" in refused("verify", "--tok", "2", "--chunk", "2")
+
+
+def test_a_sweep_of_whole_prompts_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    from s11.cli import main
+
+    assert main(["sweep", "--no-chunking"]) == 2
+    assert "policy: 'whole_prompt' has no chunk size to sweep" in capsys.readouterr().err

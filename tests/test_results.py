@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from s11 import simulate
+from s11 import Experiment, simulate
 from s11.results import Result
 from tests.loads import load, request
 
@@ -97,3 +97,14 @@ def test_a_result_is_frozen(result: Result) -> None:
         result.streaming_users = 2  # type: ignore[misc]
     with pytest.raises(FrozenInstanceError):
         result.steps.end_ms = result.steps.start_ms  # type: ignore[misc]
+
+
+def test_results_are_read_only_since_sessions_share_them() -> None:
+    result = simulate(Experiment())
+    for table in (result.steps, result.slices, result.requests):
+        for name, column in table.columns().items():
+            if name != "request_id":
+                with pytest.raises(ValueError, match="read-only"):
+                    column[:] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        result.token_times_ms(0)[:] = 0

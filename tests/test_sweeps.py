@@ -169,3 +169,12 @@ def test_the_largest_chunk_of_prompts_that_only_some_sizes_bring_together() -> N
     assert not meets(run, 1167)
     assert not meets(run, 625)
     assert largest_chunk_within_target(run) == 1166
+
+
+def test_a_run_that_was_cut_is_not_known_to_meet_the_target() -> None:
+    """b's 60,000 tokens come after the cut; in one step they take over 1,000 ms."""
+    run = load(
+        request("a", 100, output_tokens=1000), request("b", 60_000, arrival_ms=500), users=24
+    )
+    best = largest_chunk_within_target(run, max_steps=50)
+    assert best is None or best <= 2488

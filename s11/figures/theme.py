@@ -36,7 +36,9 @@ DARK_TWIN = {
     IDLE: "#2DBE94",
 }
 
-FONT = "Source Sans, Source Sans Pro, Arial, sans-serif"
+# A saved picture has only the system's fonts; with one of them on the page too, every label box
+# fits its text in both.
+FONT = "Arial, Helvetica, sans-serif"
 SLIDE_SCALE = 2
 
 

@@ -16,6 +16,7 @@ Floats = NDArray[np.float64]
 
 MOST_STEPS = 1_000
 SHOWN_USERS = 4
+STRETCH = 1.5
 SHOWN_PROMPTS = 4
 
 
@@ -117,7 +118,7 @@ def timeline_info(
 
     The axes depend on the scenario, not on the chunk size, so that a change of chunk is
     seen: the height holds the largest step that the scenario can have, the length the
-    whole-prompt run with a quarter to spare, doubled until this run fits.
+    whole-prompt run with a quarter to spare, stretched by halves until this run fits.
     """
     steps = result.steps
     by_time = axis is Axis.TIME
@@ -146,7 +147,7 @@ def timeline_info(
             width=(right - left)[frozen],
             gap_ms=steps.duration_ms[frozen],
         ),
-        right_end=_doubled_until(shortest_run, float(right[-1]) if len(right) else 0.0),
+        right_end=_stretched_until(shortest_run, float(right[-1]) if len(right) else 0.0),
         top_ms=2 * experiment.itl_target_ms if zoom_on_target else largest_ms,
         chunking=experiment.policy == "chunked",
         never_scheduled=bool(result.never_scheduled),
@@ -239,9 +240,9 @@ def _scale(experiment: Experiment, whole: Result, axis: Axis) -> tuple[float, fl
     return height_ms, 1.25 * (all_at_once_ms + other_steps * decode_ms)
 
 
-def _doubled_until(length: float, needed: float) -> float:
+def _stretched_until(length: float, needed: float) -> float:
     while length < needed:
-        length *= 2
+        length *= STRETCH
     return length
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from s11.explain import ms
+from s11.explain import count, ms
 from s11.figures.theme import DECODE, GRID, INK, PAPER, PREFILL, STALL, STALL_TEXT, Spec
 from s11.figures.timeline_info import SHOWN_USERS, PromptRow, TimelineInfo
 
@@ -193,7 +193,7 @@ def _chunk_words(info: TimelineInfo, prompt: PromptRow) -> list[tuple[float, str
     text = "the whole prompt" if chunks == 1 else f"{chunks:,} chunks"
     if chunks > 1 and span >= LONG_WORDS_ROOM * info.right_end:
         up_to = "up to " if int(prompt.chunk_tokens.min()) < largest else ""
-        text += f" of {up_to}{largest:,} tokens"
+        text += f" of {up_to}{count(largest, 'token')}"
     return [(float(left[0] + left[-1] + width[-1]) / 2, f"<b>{text}</b>")]
 
 

@@ -142,7 +142,7 @@ def chart(spec: Spec, *, key: str, alt: str, filename: str) -> None:
 def picture_control() -> None:
     """Lay the choice of what the charts' camera button saves."""
     st.segmented_control(
-        "The camera button above a chart saves",
+        "The chart's camera button saves",
         options=PICTURE_FORMATS,
         default=PICTURE_FORMATS[0],
         required=True,

@@ -21,7 +21,8 @@ _HTML = '<div class="s11-chart" role="figure"></div>'
 
 _JS = """
 function load(address) {
-  window.s11Plotly ??= fetch(new URL(address, document.baseURI))
+  const patience = {signal: AbortSignal.timeout(15000)};
+  window.s11Plotly ??= fetch(new URL(address, document.baseURI), patience)
     .then((answer) => {
       if (!answer.ok) throw new Error(`plotly.js: ${answer.status}`);
       return answer.text();

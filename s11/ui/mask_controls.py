@@ -24,7 +24,8 @@ BUGS = [NO_BUG, *(str(fault) for fault in Fault)]
 
 def _whole(low: int, high: int) -> Callable[[str], Any]:
     def check(text: str) -> int:
-        return require_int("value", int(text) if text.strip().isdecimal() else text, low, high)
+        digits = text.isascii() and text.isdigit() and len(text) <= 12
+        return require_int("value", int(text) if digits else text, low, high)
 
     return check
 

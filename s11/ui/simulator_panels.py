@@ -15,7 +15,6 @@ from s11.explain import Explanation, Verdict, count, explain, ms, trade_off
 from s11.figures.theme import Spec
 from s11.figures.timeline import timeline_alt, timeline_figure
 from s11.figures.timeline_info import timeline_info
-from s11.metrics import Metrics
 from s11.sweeps import SweepPoint, longest_prompt_tokens
 from s11.ui import simulator_state as state
 from s11.ui.frame import chart, picture_control
@@ -48,7 +47,7 @@ def simulator() -> None:
         shown = None
     if shown:
         with figures_place:
-            _metrics(shown.this.metrics, shown.whole.metrics, compare=shown.chunking)
+            _metrics(shown)
     if picture_first:
         with controls_place:
             chunk_controls()
@@ -92,7 +91,9 @@ def _shown(chart_place: DeltaGenerator) -> _Shown:
     return _Shown(experiment, this, whole, explanation, spec)
 
 
-def _metrics(metrics: Metrics, whole: Metrics, *, compare: bool) -> None:
+def _metrics(shown: _Shown) -> None:
+    metrics, whole = shown.this.metrics, shown.whole.metrics
+    never_whole = bool(shown.whole.result.never_scheduled)
     places = st.container(key="pair_figures").columns(4)
 
     def figure(
@@ -102,16 +103,21 @@ def _metrics(metrics: Metrics, whole: Metrics, *, compare: bool) -> None:
         change: str | None,
         *,
         more_is: Literal["good", "bad"],
+        about: str,
     ) -> None:
         colour: Literal["normal", "inverse"] = "normal" if more_is == "good" else "inverse"
+        told = change or "as with chunking off"
+        if never_whole:  # nothing to compare with: that run never does the work
+            told, change = "chunking off: never runs", None
         places[place].metric(
             label,
             value,
-            delta=(change or "as with chunking off") if compare else None,
+            delta=told if shown.chunking else None,
             delta_color=colour if change else "off",
             delta_arrow="auto" if change else "off",
-            delta_description="vs chunking off" if compare and change else None,
+            delta_description="vs chunking off" if shown.chunking and change else None,
             border=True,
+            help=about,
         )
 
     def difference(mine: float | None, other: float | None) -> float | None:
@@ -126,15 +132,32 @@ def _metrics(metrics: Metrics, whole: Metrics, *, compare: bool) -> None:
     ttft = difference(metrics.ttft_ms, whole.ttft_ms)
     rate = difference(metrics.decode_tokens_per_s, whole.decode_tokens_per_s)
     over = metrics.steps_over_target - whole.steps_over_target
-    figure(0, "Longest stall", ms(metrics.longest_stall_ms), signed_ms(stall), more_is="bad")
-    ttft_text = ms(metrics.ttft_ms) if metrics.ttft_ms is not None else "never"
-    figure(1, "TTFT, long prompt", ttft_text, signed_ms(ttft), more_is="bad")
+    figure(
+        0,
+        "Longest stall",
+        ms(metrics.longest_stall_ms),
+        signed_ms(stall),
+        more_is="bad",
+        about="The longest gap between two tokens (inter-token latency, ITL) that a user sees.",
+    )
+    ttft_text = ms(metrics.ttft_ms)
+    if metrics.ttft_ms is None:
+        ttft_text = "not yet" if shown.this.result.stopped_at_max_steps else "never"
+    figure(
+        1,
+        "TTFT, long prompt",
+        ttft_text,
+        signed_ms(ttft) or (None if metrics.ttft_ms else "+ more than shown"),
+        more_is="bad",
+        about="Time to first token: from the long prompt's arrival to its first token.",
+    )
     figure(
         2,
         "Steps over target",
         f"{metrics.steps_over_target:,}",
         f"{over:+,}" if over else None,
         more_is="bad",
+        about="Steps that take longer than the ITL target.",
     )
     figure(
         3,
@@ -142,6 +165,8 @@ def _metrics(metrics: Metrics, whole: Metrics, *, compare: bool) -> None:
         f"{metrics.decode_tokens_per_s or 0:,.0f} tok/s",
         f"{rate:+,.0f} tok/s" if rate else None,
         more_is="good",
+        about="The users' tokens over this run's own time, lead-in and tail included. A run in "
+        "more steps gives them more tokens meanwhile; over hours the two would even out.",
     )
 
 
@@ -160,7 +185,9 @@ def _sentence(experiment: Experiment, explanation: Explanation) -> None:
     shown = min(chunk, prompt_tokens)
     smaller = _point(experiment, shown // 2) if shown > 1 else None
     larger = _point(experiment, min(shown * 2, prompt_tokens)) if shown < prompt_tokens else None
-    st.markdown(f":small[{trade_off(smaller, larger)}]")
+    told = trade_off(smaller, larger, now=run(experiment).metrics)
+    if told:
+        st.markdown(f":small[{told}]")
 
 
 def _point(experiment: Experiment, chunk_tokens: int) -> SweepPoint | None:
