@@ -15,9 +15,8 @@ def main() -> None:
         # "localhost" can be two addresses, of which a machine may lack one.
         candidates = socket.getaddrinfo(host, int(port_text), type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        sys.exit(
-            f"s11: ADDRESS={host} is not an address of this machine ({getattr(error, 'strerror', error)})"
-        )
+        reason = getattr(error, "strerror", error)
+        sys.exit(f"s11: ADDRESS={host} is not an address of this machine ({reason})")
     for family, kind, protocol, _, address in candidates:
         try:
             with contextlib.closing(socket.socket(family, kind, protocol)) as listener:
