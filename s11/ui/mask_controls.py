@@ -8,9 +8,9 @@ from typing import Any
 import streamlit as st
 
 from s11.attention import Fault
-from s11.checks import require_choice, require_int
 from s11.figures.key_difference_info import Path
 from s11.ui.frame import PICTURE_FORMATS
+from s11.ui.link_checks import one_of, whole
 from s11.ui.mask_checks import SIZES
 
 MAX_MASK_CHUNK, MAX_MASK_CACHED = 32, 48
@@ -22,27 +22,15 @@ MAX_TOKENS = max(SIZES)
 BUGS = [NO_BUG, *(str(fault) for fault in Fault)]
 
 
-def _whole(low: int, high: int) -> Callable[[str], Any]:
-    def check(text: str) -> int:
-        digits = text.isascii() and text.isdigit() and len(text) <= 12
-        return require_int("value", int(text) if digits else text, low, high)
-
-    return check
-
-
-def _one_of(*choices: str) -> Callable[[str], Any]:
-    return lambda text: require_choice("value", text, choices)
-
-
 LINK_CHECKS: dict[str, Callable[[str], Any]] = {
-    "mask_chunk": _whole(1, MAX_MASK_CHUNK),
-    "cached": _whole(0, MAX_MASK_CACHED),
-    "tokens": _one_of(*(str(tokens) for tokens in SIZES)),
-    "own_size": _whole(1, MAX_TOKENS),
-    "bug": _one_of(*BUGS),
-    "bug_chunk": _whole(1, BUG_TOKENS),
-    "path": _one_of(*Path),
-    "picture": _one_of(*PICTURE_FORMATS),
+    "mask_chunk": whole(1, MAX_MASK_CHUNK),
+    "cached": whole(0, MAX_MASK_CACHED),
+    "tokens": one_of(*(str(tokens) for tokens in SIZES)),
+    "own_size": whole(1, MAX_TOKENS),
+    "bug": one_of(*BUGS),
+    "bug_chunk": whole(1, BUG_TOKENS),
+    "path": one_of(*Path),
+    "picture": one_of(*PICTURE_FORMATS),
 }
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import streamlit as st
 
-from s11.checks import require_choice, require_int, require_ms
+from s11.checks import require_ms
 from s11.costs import LinearCost
 from s11.experiment import Experiment
 from s11.figures.timeline_info import Axis
 from s11.plan import EngineLimits
 from s11.ui.frame import PICTURE_FORMATS
+from s11.ui.link_checks import one_of, whole
 from s11.workload import Request, chapter_scenario
 
 MAX_PROMPT, MAX_USERS, MAX_PROMPTS = 131_072, 1_024, 8
@@ -112,14 +113,6 @@ def chunk_stops(*, prompt_tokens: int, extra: list[int]) -> list[int]:
     return sorted(stops)
 
 
-def _whole(low: int, high: int) -> Callable[[str], Any]:
-    def check(text: str) -> int:
-        digits = text.isascii() and text.isdigit() and len(text) <= 12
-        return require_int("value", int(text) if digits else text, low, high)
-
-    return check
-
-
 def _number(low: float, high: float) -> Callable[[str], Any]:
     def check(text: str) -> float:
         try:
@@ -131,23 +124,19 @@ def _number(low: float, high: float) -> Callable[[str], Any]:
     return check
 
 
-def _one_of(*choices: str) -> Callable[[str], Any]:
-    return lambda text: require_choice("value", text, choices)
-
-
 LINK_CHECKS: dict[str, Callable[[str], Any]] = {
-    "chunk": _whole(1, MAX_PROMPT),
-    "chunking": _one_of("true", "false"),
-    "prompt": _whole(1, MAX_PROMPT),
-    "prompts": _whole(1, MAX_PROMPTS),
-    "users": _whole(0, MAX_USERS),
+    "chunk": whole(1, MAX_PROMPT),
+    "chunking": one_of("true", "false"),
+    "prompt": whole(1, MAX_PROMPT),
+    "prompts": whole(1, MAX_PROMPTS),
+    "users": whole(0, MAX_USERS),
     "target": _number(MIN_TARGET_MS, MAX_TARGET_MS),
-    "budget": _whole(1, MAX_BUDGET),
-    "seats": _whole(1, MAX_BUDGET),
+    "budget": whole(1, MAX_BUDGET),
+    "seats": whole(1, MAX_BUDGET),
     "fixed": _number(0, MAX_COEFFICIENT_MS),
     "prefill": _number(0, MAX_COEFFICIENT_MS),
     "decode": _number(0, MAX_COEFFICIENT_MS),
-    "axis": _one_of(*Axis),
-    "zoom": _one_of("true", "false"),
-    "picture": _one_of(*PICTURE_FORMATS),
+    "axis": one_of(*Axis),
+    "zoom": one_of("true", "false"),
+    "picture": one_of(*PICTURE_FORMATS),
 }
