@@ -4,11 +4,12 @@ from .check import MAX_CHECK_TOKENS, ChunkSizeCheck, check_chunk_sizes, rounding
 from .chunks import PrefillResult, prefill, sample_prompt
 from .comparison import KVComparison, compare, same_bits, ulp_distance
 from .decoder import Decoder, DecoderConfig
-from .execution import GeneratedTokens, execute, generate
+from .execution import execute, generate
 from .faults import Fault
-from .kv_cache import TILE_TOKENS, KVCache
+from .kv_cache import TILE_TOKENS, KVCache, SharedPrefix
 from .mask import chunk_attention_mask
 from .ragged import Slice, forward, greedy_tokens
+from .served import GeneratedTokens
 from .verify import RequestComparison, compare_generated, verify_execution
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "KVComparison",
     "PrefillResult",
     "RequestComparison",
+    "SharedPrefix",
     "Slice",
     "check_chunk_sizes",
     "chunk_attention_mask",

@@ -1,5 +1,7 @@
 """The keys and values of one request."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from .arrays import FloatArray
@@ -59,6 +61,21 @@ class KVCache:
     def value_blocks(self, layer: int, blocks: int) -> FloatArray:
         """(b, t, k, e) view of the first `blocks` blocks of one layer's values."""
         return _blocks(self._values[layer], blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class SharedPrefix:
+    """The first `tokens` positions of one cache that another takes over: a prefix-cache hit."""
+
+    source: KVCache
+    target: KVCache
+    tokens: int
+
+    def copy(self, layer: int) -> None:
+        """Copy the keys and values of one layer, bit by bit."""
+        assert self.tokens <= self.source.tokens, (self.tokens, self.source.tokens)
+        keys, values = self.source.keys[layer], self.source.values[layer]  # (p, k, e)
+        self.target.write(layer, 0, keys[: self.tokens], values[: self.tokens])
 
 
 def _grown(held: FloatArray, room: int) -> FloatArray:

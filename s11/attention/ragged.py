@@ -9,7 +9,7 @@ from .arrays import FloatArray, IntArray
 from .attend import plain_attention, tile_bias, tiled_attention
 from .decoder import Decoder
 from .faults import Fault
-from .kv_cache import TILE_TOKENS, KVCache
+from .kv_cache import TILE_TOKENS, KVCache, SharedPrefix
 from .layers import rms_norm, swiglu
 from .rope import apply_rope, rope_tables
 from .tiles import Span, plain_layout, tile_product, tiled_layout
@@ -24,9 +24,17 @@ class Slice:
 
 
 def forward(
-    slices: Sequence[Slice], *, decoder: Decoder, tiled: bool, faults: Set[Fault] = frozenset()
+    slices: Sequence[Slice],
+    *,
+    decoder: Decoder,
+    tiled: bool,
+    shared: Sequence[SharedPrefix] = (),
+    faults: Set[Fault] = frozenset(),
 ) -> FloatArray:
     """Compute the slices of one step in one pass and append their keys and values.
+
+    A shared prefix is copied layer by layer, after the slices' own keys and values are written
+    and before anyone attends: its source may be computed in this very step.
 
     Cost: every product runs over the rows of the step; the tiled path rounds each slice up to
     whole tiles of 64 rows, so a decode costs as much as a chunk of 64.
@@ -35,6 +43,8 @@ def forward(
         slices: at least one, of different requests.
         decoder: the weights.
         tiled: aligned tiles (same bits whatever the batch) or plain products.
+        shared: prefixes that empty caches of this step take over before their slices; one whose
+            source takes over a prefix too comes after that one.
         faults: bugs to switch on.
 
     Returns:
@@ -43,6 +53,11 @@ def forward(
     if Fault.CACHE_NOT_APPENDED in faults:
         for part in slices:
             part.cache.forget()
+    for prefix in shared:
+        start = prefix.target.extend(prefix.tokens)
+        assert start == 0, start
+    if Fault.CACHE_NOT_APPENDED in faults:
+        shared = ()  # the first chunk replaces a shared prefix as it replaces any cached key
     caches = [part.cache for part in slices]
     starts = [part.cache.extend(len(part.tokens)) for part in slices]
     spans = [Span(start, cache.tokens) for start, cache in zip(starts, caches, strict=True)]
@@ -74,6 +89,8 @@ def forward(
         for cache, span, row in zip(caches, spans, first_rows, strict=False):
             rows = slice(row, row + span.end - span.start)
             cache.write(layer, span.start, keys[rows], values[rows])
+        for prefix in shared:
+            prefix.copy(layer)
         if tiled:
             attended = tiled_attention(
                 queries, layer, layout=layout, caches=caches, biases=biases

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .comparison import same_bits
 from .decoder import Decoder
-from .execution import GeneratedTokens, execute, generate
+from .execution import execute, generate
 from .faults import Fault
+from .served import GeneratedTokens
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ def verify_execution(
     decoder: Decoder,
     output_tokens: Mapping[str, int | None],
     already_prefilled: Set[str] = frozenset(),
+    preempted: Mapping[int, Sequence[str]] = MappingProxyType({}),
+    cached: Mapping[int, Mapping[str, int]] = MappingProxyType({}),
     faults: Set[Fault] = frozenset(),
 ) -> dict[str, RequestComparison]:
     """Execute a schedule and compare every request with itself, served alone and correctly.
@@ -54,6 +58,8 @@ def verify_execution(
         decoder=decoder,
         output_tokens=output_tokens,
         already_prefilled=already_prefilled,
+        preempted=preempted,
+        cached=cached,
         faults=faults,
     )
     return {
