@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import StrEnum
-from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +23,23 @@ from s11.workload import Request, Workload
 
 MAX_FILE_BYTES = 64 * 2**20
 MAX_CASE_STEPS = 200_000
-STAND_IN = {"vllm_v1": {True: "chunked", False: "whole_prompt"}}
+# vLLM V0 with chunked prefill: decodes first, then prompts, as the chapter's scheduler.
+STAND_IN = {"vllm_v0": "chunked"}
 CONFIG_KEYS = {
-    "token_budget",
-    "max_seqs",
-    "max_chunk",
-    "chunking",
-    "block_size",
-    "kv_blocks",
-    "prefix_caching",
-    "reserve_full_prompt",
-    "max_model_len",
-    "align_first_chunk",
+    "token_budget": "token_budget",
+    "max_seqs": "max_seqs",
+    "max_chunk": "chunk_tokens",
+    "chunking": "chunking",
+    "block_size": "block_size",
+    "kv_blocks": "kv_blocks",
+    "prefix_caching": "prefix_caching",
+    "reserve_full_prompt": "reserve_full_prompt",
+    "max_model_len": "max_model_len",
+    "align_first_chunk": "align_first_chunk",
+    "mixed": "mixed",
+    "prefill_interval": "prefill_interval",
 }
+"""What a case's configuration may hold, and our names for it; null is our default."""
 
 
 class Outcome(StrEnum):
@@ -103,51 +106,44 @@ def run_case(case: dict[str, Any]) -> CaseOutcome:
 
 def _needs(case: dict[str, Any]) -> str:
     """Return what the case needs that is not built, "" where there is nothing."""
-    config = case["config"]
-    for key in config:
+    for key in case["config"]:
         if key not in CONFIG_KEYS:
             return f"needs the unknown setting {key!r}"
-    if config.get("kv_blocks") is not None or config.get("reserve_full_prompt"):
-        return "needs KV blocks, which are not built yet"
-    if config.get("prefix_caching"):
-        return "needs the prefix cache, which is not built yet"
-    if any(request.get("shared_prefix") for request in case["requests"]):
-        return "needs the prefix cache, which is not built yet"
-    if config.get("max_model_len") is not None:
-        return "needs max_model_len, which is not built yet"
-    if config.get("align_first_chunk"):
-        return "needs align_first_chunk, which is not built yet"
     policy = case["policy"]
     if policy not in POLICIES and policy not in STAND_IN:
-        return f"needs the policy {policy!r}, which is not built yet"
-    if policy in STAND_IN and not config.get("chunking", True) and config.get("max_chunk"):
-        return f"needs the chunk cap of {policy!r} with chunking off, which is not built yet"
+        return f"needs the policy {policy!r}, which is not built"
     return ""
 
 
 def _experiment(case: dict[str, Any]) -> Experiment:
     config, policy = case["config"], case["policy"]
-    chunking = bool(config.get("chunking", True))
-    # With KV blocks to spare, vLLM V1 and the chapter's scheduler plan the same steps.
-    name = STAND_IN[policy][chunking] if policy in STAND_IN else policy
-    requests = tuple(
-        Request(
-            request_id=str(row["id"]),
-            arrival_ms=row.get("arrival_step", 0),
-            prompt_tokens=row["prompt_tokens"],
-            output_tokens=row["max_new_tokens"],
-        )
-        for row in case["requests"]
-    )
+    limits = {
+        ours: config[theirs]
+        for theirs, ours in CONFIG_KEYS.items()
+        if config.get(theirs) is not None
+    }
     return Experiment(
-        workload=Workload(requests=requests),
-        policy=name,
-        limits=EngineLimits(
-            token_budget=config.get("token_budget"),
-            chunk_tokens=config.get("max_chunk"),
-            max_seqs=config.get("max_seqs"),
-        ),
+        workload=Workload(requests=tuple([_request(row) for row in case["requests"]])),
+        policy=STAND_IN.get(policy, policy),
+        limits=EngineLimits(**{"chunk_tokens": None} | limits),
         cost=LinearCost(fixed_ms=1.0, prefill_ms_per_token=0.0, decode_ms_per_token=0.0),
+    )
+
+
+def _request(row: dict[str, Any]) -> Request:
+    shared = row.get("shared_prefix") or {}
+    for key in shared:
+        if key not in ("group", "tokens", "continues"):
+            raise ValueError(f"shared_prefix: {key!r} is not one of group, tokens, continues")
+    group, continues = shared.get("group"), shared.get("continues")
+    return Request(
+        request_id=str(row["id"]),
+        arrival_ms=row.get("arrival_step", 0),
+        prompt_tokens=row["prompt_tokens"],
+        output_tokens=row["max_new_tokens"],
+        shared_group=None if group is None else str(group),
+        shared_tokens=0 if group is None else shared["tokens"],
+        continues=None if continues is None else str(continues),
     )
 
 
@@ -179,13 +175,33 @@ def _difference(case: dict[str, Any], result: Result) -> str:
     never = notes.get("never_scheduled")
     if never is not None and sorted(never) != sorted(result.never_scheduled):
         return f"never_scheduled: expected {never}, got {list(result.never_scheduled)}"
-    for name, hits in notes.get("cached", {}).items():
-        admissions = 0 if isnan(result.requests.first_scheduled_ms[row[name]]) else 1
-        if hits != [0] * admissions:
-            return f"cached: expected {hits} for {name}, got {[0] * admissions}"
-    for what in ("preempted", "rejected"):
-        if notes.get(what):
-            return f"{what}: expected {notes[what]}, got none"
+    admissions = result.admissions
+    for name, expected_hits in notes.get("cached", {}).items():
+        hits = admissions.cached_tokens[admissions.request == row[name]].tolist()
+        if hits != expected_hits:
+            return f"cached: expected {expected_hits} for {name}, got {hits}"
+    rejected = notes.get("rejected")
+    if rejected is not None and sorted(rejected) != sorted(result.rejected):
+        return f"rejected: expected {rejected}, got {list(result.rejected)}"
+    preempted = notes.get("preempted")
+    if preempted is not None:
+        return _preempted_difference(preempted, result, len(expected))
+    return ""
+
+
+def _preempted_difference(
+    expected: dict[str, list[str]], result: Result, expected_steps: int
+) -> str:
+    """Return how the preemptions differ as far as the expected steps go."""
+    table = result.preemptions
+    got: dict[str, list[str]] = {}
+    for time_ms, request in zip(table.time_ms.tolist(), table.request.tolist(), strict=True):
+        if time_ms < expected_steps:
+            got.setdefault(str(int(time_ms)), []).append(result.requests.request_id[request])
+    if {step: sorted(ids) for step, ids in expected.items()} != {
+        step: sorted(ids) for step, ids in got.items()
+    }:
+        return f"preempted: expected {expected}, got {got}"
     return ""
 
 

@@ -6,6 +6,8 @@ import contextlib
 import math
 from numbers import Integral, Real
 
+import numpy as np
+
 MAX_TOKENS = 16_777_216
 MAX_USERS = 100_000
 MAX_TIME_MS = 1e12
@@ -59,6 +61,17 @@ def require_choice(field: str, value: object, choices: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{field}: {_shown(value)} is not one of {', '.join(choices)}")
     return value
+
+
+def require_bool(field: str, value: object) -> bool:
+    """Return `value` when it is True or False, NumPy's included.
+
+    Raises:
+        ValueError: with field and value.
+    """
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise ValueError(f"{field}: {_shown(value)} is not true or false")
 
 
 def _shown(value: object) -> str:

@@ -17,6 +17,7 @@ from s11.cases import Outcome, read_cases, run_case
 from s11.experiment import Experiment
 from s11.explain import explain
 from s11.metrics import measure
+from s11.policies import CHUNKING
 from s11.simulator import simulate
 from s11.sweeps import chunk_sizes, longest_prompt_tokens, run, sweep_chunk_sizes
 from s11.terminal import console, progress
@@ -119,9 +120,10 @@ def simulate_scenario(options: argparse.Namespace) -> int:
 def sweep(options: argparse.Namespace) -> int:
     """Run one scenario at chunk sizes from the smallest, doubling, up to the whole prompt."""
     experiment = experiment_from(options)
-    if experiment.policy != "chunked":
+    if experiment.policy not in CHUNKING:
         raise ValueError(
-            f"policy: {experiment.policy!r} has no chunk size to sweep (allowed: chunked)"
+            f"policy: {experiment.policy!r} has no chunk size to sweep "
+            f"(allowed: {', '.join(CHUNKING)})"
         )
     prompt_tokens = longest_prompt_tokens(experiment)
     if prompt_tokens == 0:

@@ -7,8 +7,8 @@ from typing import Any
 
 from s11.checks import require_choice, require_ms
 from s11.costs import COST_MODELS, LinearCost
-from s11.plan import EngineLimits
-from s11.policies import POLICIES
+from s11.plan import EngineLimits, HandOver
+from s11.policies import CHUNKING, DISAGGREGATED, POLICIES
 from s11.workload import Request, Workload, chapter_scenario
 
 SCHEMA_VERSION = 1
@@ -22,8 +22,9 @@ class Experiment:
     Without arguments it is the chapter's scenario at the chapter's defaults.
 
     Raises:
-        ValueError: an unknown policy, a target out of range, or limits that the streaming
-            users alone exceed (each takes a seat, and a token of every step's budget).
+        ValueError: an unknown policy, a target out of range, limits that the streaming
+            users alone exceed (each takes a seat, and a token of every step's budget), or
+            limits that the policy does not go with.
     """
 
     workload: Workload = field(default_factory=chapter_scenario)
@@ -31,6 +32,7 @@ class Experiment:
     limits: EngineLimits = field(default_factory=EngineLimits)
     cost: LinearCost = field(default_factory=LinearCost)
     itl_target_ms: float = 50.0
+    hand_over: HandOver = field(default_factory=HandOver)
 
     def __post_init__(self) -> None:
         require_choice("policy", self.policy, tuple(POLICIES))
@@ -45,24 +47,47 @@ class Experiment:
                     f"(allowed: {users:,} or more, or none)"
                 )
 
+        if self.policy == "slo_adaptive" and not self.limits.chunking:
+            raise ValueError("chunking: False does not go with slo_adaptive (allowed: True)")
+        if self.policy == DISAGGREGATED:
+            for name in ("kv_blocks", "prefix_caching"):
+                if getattr(self.limits, name):
+                    raise ValueError(
+                        f"{name}: {getattr(self.limits, name)} is not simulated for the two "
+                        f"workers of {DISAGGREGATED} (allowed: none)"
+                    )
+
+    @property
+    def chunking(self) -> bool:
+        """Whether this engine may cut a prompt."""
+        return self.policy in CHUNKING and self.limits.chunking
+
     def chunking_off(self) -> Experiment:
         """Return the same experiment with whole prompts."""
-        return replace(self, policy="whole_prompt")
+        if self.policy in ("chunked", "slo_adaptive"):
+            return replace(self, policy="whole_prompt")
+        if not self.chunking:
+            return self
+        limits = replace(self.limits, chunking=False, chunk_tokens=None)
+        return replace(self, limits=limits)
 
     def with_chunk_tokens(self, chunk_tokens: int) -> Experiment:
         """Return the same experiment, chunked, with another chunk size in tokens."""
-        limits = replace(self.limits, chunk_tokens=chunk_tokens)
-        return replace(self, policy="chunked", limits=limits)
+        limits = replace(self.limits, chunk_tokens=chunk_tokens, chunking=True)
+        policy = self.policy if self.policy in CHUNKING else "chunked"
+        return replace(self, policy=policy, limits=limits)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that `from_dict` reads back to an equal experiment."""
         return {
             "schema_version": SCHEMA_VERSION,
-            "workload": asdict(self.workload),
+            "workload": asdict(self.workload)
+            | {"requests": [_request_data(request) for request in self.workload.requests]},
             "policy": self.policy,
             "limits": asdict(self.limits),
             "cost": {"model": "linear"} | asdict(self.cost),
             "itl_target_ms": self.itl_target_ms,
+            "hand_over": asdict(self.hand_over),
         }
 
     @classmethod
@@ -84,12 +109,21 @@ class Experiment:
         if "limits" in top:
             known = {f.name for f in fields(EngineLimits)}
             parts["limits"] = EngineLimits(**_known("limits", top["limits"], known))
+        if "hand_over" in top:
+            known = {f.name for f in fields(HandOver)}
+            parts["hand_over"] = HandOver(**_known("hand_over", top["hand_over"], known))
         if "cost" in top:
             known = {f.name for f in fields(LinearCost)} | {"model"}
             cost = dict(_known("cost", top["cost"], known))
             model = require_choice("cost model", cost.pop("model", "linear"), tuple(COST_MODELS))
             parts["cost"] = COST_MODELS[model](**cost)
         return cls(**parts)
+
+
+def _request_data(request: Request) -> dict[str, Any]:
+    """Return a request's fields, without a shared prefix where it has none."""
+    alone = {"shared_group": None, "shared_tokens": 0, "continues": None}
+    return {name: value for name, value in asdict(request).items() if alone.get(name, ...) != value}
 
 
 def _workload(data: Any) -> Workload:

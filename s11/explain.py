@@ -17,6 +17,7 @@ class Verdict(StrEnum):
 
     NO_REQUEST = "no request"
     NEVER_SCHEDULED = "never scheduled"
+    NEVER_FINISHED = "never finished"
     STOPPED = "stopped at the step limit"
     NOBODY_STREAMS = "nobody streams"
     SMOOTH = "no stall"
@@ -67,6 +68,8 @@ def explain(
         )
     if result.never_scheduled:
         return _never_scheduled(experiment, result)
+    if result.never_finished:
+        return _never_finished(experiment, result)
     if result.stopped_at_max_steps:
         return Explanation(
             verdict=Verdict.STOPPED,
@@ -85,7 +88,7 @@ def explain(
 
 
 def _prefill_steps(result: Result) -> int:
-    return int((result.steps.prefill_tokens > 0).sum())
+    return int((result.prefilling.steps.prefill_tokens > 0).sum())
 
 
 def _one_step_prompt(experiment: Experiment, result: Result) -> bool:
@@ -109,7 +112,7 @@ def _nobody_streams(
     elif whole.ttft_ms != metrics.ttft_ms:
         sentence += f"; with chunking off it would come after {ms(whole.ttft_ms)}"
     moral = ""
-    if experiment.policy == "chunked" and prompts == 1 and metrics.ttft_ms != whole.ttft_ms:
+    if experiment.chunking and prompts == 1 and metrics.ttft_ms != whole.ttft_ms:
         moral = " Without a stream to protect, chunking only costs."
     return Explanation(
         verdict=Verdict.NOBODY_STREAMS,
@@ -126,19 +129,39 @@ def _never_scheduled(experiment: Experiment, result: Result) -> Explanation:
     users, limits = experiment.workload.streaming_users, experiment.limits
     beside = f" beside {count(users, 'decode')}" if users else ""
     budget = f"{count(limits.token_budget or 0, 'token')} a step"
+    decodes = f"the {count(users, 'running decode')}"
+    take = "takes" if users == 1 else "take"
+    because = BlockedBy(result.never_scheduled_because or BlockedBy.TOKEN_BUDGET)
     reason = {
         BlockedBy.CHUNKING_OFF: (
             f"with chunking off its {count(prompt_tokens, 'token')} are one indivisible slice, and "
             f"the budget of {budget} cannot hold it{beside}"
         ),
-        BlockedBy.TOKEN_BUDGET: (
-            f"the {count(users, 'running decode')} take the whole budget of {budget}"
+        BlockedBy.TOKEN_BUDGET: f"{decodes} {take} the whole budget of {budget}",
+        BlockedBy.CHUNK_CAP: (
+            f"{decodes} {take} all of the {count(limits.chunk_tokens or 0, 'token')} that a mixed "
+            "step may hold"
+        ),
+        BlockedBy.ALIGNMENT: (
+            f"{decodes} leave less of a step than one block of {count(limits.block_size, 'token')}"
         ),
         BlockedBy.SEATS: (
             f"the {count(users, 'streaming user')} hold every one of the "
             f"{count(limits.max_seqs or 0, 'seat')}"
         ),
-    }[BlockedBy(result.never_scheduled_because or BlockedBy.TOKEN_BUDGET)]
+        BlockedBy.KV_BLOCKS: (
+            f"it needs more than the {count(limits.kv_blocks or 0, 'KV block')} of "
+            f"{count(limits.block_size, 'token')}"
+        ),
+        BlockedBy.BATCH_RUNNING: (
+            f"no prompt enters while a batch runs, and the {count(users, 'streaming user')} "
+            f"{'goes' if users == 1 else 'go'} on for ever"
+        ),
+        BlockedBy.ITL_TARGET: (
+            f"beside {decodes} not one prompt token fits in a step of "
+            f"{ms(experiment.itl_target_ms)}"
+        ),
+    }.get(because, f"it is held back for ever ({because})")
     behind = len(result.never_scheduled) - 1
     waiting = (
         f" {count(behind, 'request')} behind it {'waits' if behind == 1 else 'wait'} for ever too."
@@ -150,6 +173,32 @@ def _never_scheduled(experiment: Experiment, result: Result) -> Explanation:
         headline=f"The {prompt_tokens:,}-token prompt never runs",
         sentence=f"It is never scheduled: {reason}.{waiting}",
     )
+
+
+def _never_finished(experiment: Experiment, result: Result) -> Explanation:
+    first, limits = result.never_finished[0], experiment.limits
+    request = next(r for r in experiment.workload.requests if r.request_id == first)
+    tokens = request.prompt_tokens + request.output_tokens - 1
+    blocks = -(-tokens // limits.block_size)
+    sentence = f"{first} began and can never get its last token."
+    if limits.kv_blocks and blocks > limits.kv_blocks:
+        sentence = (
+            f"{first} grows to {count(tokens, 'token')}, {count(blocks, 'KV block')}; the pool has "
+            f"{limits.kv_blocks:,}. So it is preempted, computed again and preempted for ever, and "
+            "nobody behind it gets in."
+        )
+    return Explanation(
+        verdict=Verdict.NEVER_FINISHED, headline=f"{first} never finishes", sentence=sentence
+    )
+
+
+def _longest_hold(result: Result) -> int:
+    """Return the most steps in a row in which running decodes got no token."""
+    longest = now = 0
+    for held in result.steps.held_decodes.tolist():
+        now = now + 1 if held else 0
+        longest = max(longest, now)
+    return longest
 
 
 def _stall(experiment: Experiment, result: Result, metrics: Metrics) -> Explanation:
@@ -167,10 +216,22 @@ def _stall(experiment: Experiment, result: Result, metrics: Metrics) -> Explanat
                 f"{ms(stall)}."
             ),
         )
+    held = _longest_hold(result)
+    if held:
+        steps = f"For {count(held, 'step')} in a row" if held > 1 else "For one step"
+        return Explanation(
+            verdict=Verdict.STALL,
+            headline=f"A {ms(stall)} freeze" if held == 1 else f"Stalls of up to {ms(stall)}",
+            sentence=(
+                f"{steps} prompts run by themselves and no stream gets a token; with the decode "
+                f"step after, {who} {'waits' if users == 1 else 'wait'} {ms(stall)}, "
+                f"{times(stall / target)} the target."
+            ),
+        )
     if _one_step_prompt(experiment, result):
         prompt_tokens, chunk = longest_prompt_tokens(experiment), experiment.limits.chunk_tokens
         same = ""
-        if experiment.policy == "chunked":
+        if experiment.chunking:
             relation = "equals" if chunk == prompt_tokens else "is not smaller than"
             same = f" The chunk {relation} the prompt, so this is the same as chunking off."
         return Explanation(
@@ -201,7 +262,7 @@ def _smooth(
     users = experiment.workload.streaming_users
     if _one_step_prompt(experiment, result):
         same = ""
-        if experiment.policy == "chunked":
+        if experiment.chunking:
             same = " The chunk holds the whole prompt, so this is the same as chunking off."
         return Explanation(
             verdict=Verdict.SMOOTH,
@@ -213,8 +274,8 @@ def _smooth(
         )
     steps = count(_prefill_steps(result), "prefill step")
     sentence = f"{steps} of {count(metrics.step_count, 'step')} carry prompt tokens"
-    if users and experiment.policy == "chunked" and len(experiment.workload.requests) == 1:
-        size = f"at most {count(int(result.slices.tokens.max()), 'prompt token')}"
+    if users and experiment.chunking and len(experiment.workload.requests) == 1:
+        size = f"at most {count(int(result.prefilling.slices.tokens.max()), 'prompt token')}"
         sentence = f"Each of {steps} carries {size} and a token for each of {count(users, 'user')}"
     sentence += f"; the longest wait of a stream is {ms(stall)}"
     if whole.longest_stall_ms and whole.longest_stall_ms > stall * 1.05:

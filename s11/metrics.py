@@ -22,7 +22,10 @@ class Metrics:
     decode_tokens_per_s: decode tokens / makespan; a first token is not a decode token.
     prefill_tokens_per_s: prompt tokens / makespan.
     ttft_p50_ms ... tpot_p99_ms: over requests that got there, inverted CDF.
-    itl_p50_ms, itl_p99_ms: over all decode tokens, inverted CDF.
+    itl_p50_ms, itl_p99_ms: over all tokens but the first ones, inverted CDF.
+    preemptions: how often a request lost its KV blocks.
+    cached_tokens: prompt tokens that the prefix cache held, of all admissions.
+    computed_prefill_tokens: tokens that prefill steps computed, recomputed ones included.
     """
 
     longest_stall_ms: float | None
@@ -40,6 +43,9 @@ class Metrics:
     tpot_p50_ms: float | None
     tpot_p99_ms: float | None
     finished_requests: int
+    preemptions: int
+    cached_tokens: int
+    computed_prefill_tokens: int
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures by name."""
@@ -68,12 +74,33 @@ def percentile(
 
 
 def inter_token_gaps(result: Result) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return each step's ITL in ms and how many tokens saw it: (steps,), (steps,).
+    """Return ITLs in ms and how many tokens saw each: (gaps,), (gaps,).
 
-    Every policy here decodes every running request in every step, so the gap that a step's
-    decode tokens end is the step's own duration.
+    A decode step ends the same gap for all who also had the decode step before: one row each.
+    Then a row for every span's first decode, and for every token that came from a prefill after
+    a preemption.
     """
-    return result.steps.duration_ms, result.steps.decode_tokens
+    steps, spans = result.steps, result.spans
+    decode = steps.decode_tokens > 0
+    starts, ends = steps.start_ms[decode], steps.end_ms[decode]  # (decode steps,)
+    durations = steps.duration_ms[decode]
+    before = np.concatenate(([0.0], ends[:-1])) if len(ends) else ends  # users: a token at t = 0
+
+    begun = np.flatnonzero(spans.decodes)
+    first = spans.first_decode[begun]
+    newcomers = np.bincount(first, minlength=len(ends))  # (decode steps,)
+    gaps = [durations + (starts - before)]
+    tokens = [steps.decode_tokens[decode] - newcomers]
+
+    gaps.append(durations[first] + (starts[first] - spans.token_ms[begun]))
+    resumed = np.flatnonzero(spans.request[1:] == spans.request[:-1]) + 1
+    last = spans.first_decode[resumed - 1] + spans.decodes[resumed - 1] - 1
+    last_ms = spans.token_ms[resumed - 1].copy()
+    decoded = spans.decodes[resumed - 1] > 0
+    last_ms[decoded] = ends[last[decoded]]
+    gaps.append(spans.token_ms[resumed] - last_ms)
+    tokens.append(np.ones(len(begun) + len(resumed), dtype=np.int64))
+    return np.concatenate(gaps), np.concatenate(tokens)
 
 
 def measure(result: Result, *, itl_target_ms: float) -> Metrics:
@@ -81,8 +108,11 @@ def measure(result: Result, *, itl_target_ms: float) -> Metrics:
     steps, requests = result.steps, result.requests
     gaps_ms, tokens = inter_token_gaps(result)
     seen = gaps_ms[tokens > 0]
-    decode_tokens = int(tokens.sum())
-    makespan_ms = float(steps.end_ms[-1] - steps.start_ms[0]) if len(steps) else 0.0
+    gap_count = int(tokens.sum())
+    decode_tokens = int(steps.decode_tokens.sum())
+    prefill_steps = result.prefill_worker.steps if result.prefill_worker else steps
+    prefill_tokens = int(prefill_steps.prefill_tokens.sum())
+    makespan_ms = _makespan_ms(result)
     ttft_ms = requests.first_token_ms - requests.arrival_ms  # (requests,)
     finished = ~np.isnan(requests.last_token_ms)  # (requests,)
     several = finished & (requests.output_tokens > 1)
@@ -96,12 +126,10 @@ def measure(result: Result, *, itl_target_ms: float) -> Metrics:
         ttft_ms=_longest_prompt_ttft_ms(result, ttft_ms),
         steps_over_target=int(np.count_nonzero(steps.duration_ms > itl_target_ms)),
         decode_tokens_per_s=1000 * decode_tokens / makespan_ms if makespan_ms else None,
-        prefill_tokens_per_s=(
-            1000 * int(steps.prefill_tokens.sum()) / makespan_ms if makespan_ms else None
-        ),
+        prefill_tokens_per_s=1000 * prefill_tokens / makespan_ms if makespan_ms else None,
         makespan_ms=makespan_ms,
         step_count=len(steps),
-        itl_mean_ms=float(gaps_ms @ tokens) / decode_tokens if decode_tokens else None,
+        itl_mean_ms=float(gaps_ms @ tokens) / gap_count if gap_count else None,
         itl_p50_ms=percentile(gaps_ms, half, weights=tokens),
         itl_p99_ms=percentile(gaps_ms, most, weights=tokens),
         ttft_p50_ms=percentile(ttft_seen, half),
@@ -109,7 +137,19 @@ def measure(result: Result, *, itl_target_ms: float) -> Metrics:
         tpot_p50_ms=percentile(tpot_ms, half),
         tpot_p99_ms=percentile(tpot_ms, most),
         finished_requests=int(np.count_nonzero(finished)),
+        preemptions=len(result.preemptions),
+        cached_tokens=int(result.admissions.cached_tokens.sum()),
+        computed_prefill_tokens=prefill_tokens,
     )
+
+
+def _makespan_ms(result: Result) -> float:
+    """Return the time from the first step's start to the last one's end, on either worker."""
+    workers = [result, *([result.prefill_worker] if result.prefill_worker else [])]
+    ran = [worker.steps for worker in workers if len(worker.steps)]
+    if not ran:
+        return 0.0
+    return float(max([t.end_ms[-1] for t in ran]) - min([t.start_ms[0] for t in ran]))
 
 
 def _longest_prompt_ttft_ms(result: Result, ttft_ms: NDArray[np.float64]) -> float | None:

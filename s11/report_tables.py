@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from rich.console import Console, Group
 
-from s11.attention import ChunkSizeCheck, Decoder, Fault, verify_execution
+from s11.attention import ChunkSizeCheck, Decoder, Fault
 from s11.experiment import Experiment
 from s11.explain import count, ms, times
 from s11.metrics import Metrics, inter_token_gaps, percentile
 from s11.plan import EngineLimits
+from s11.proof import prove
 from s11.simulator import simulate
 from s11.sweeps import SweepPoint, knee, largest_chunk_within_target, run
 from s11.terminal import table
@@ -175,10 +177,14 @@ def print_checks(out: Console, checks: Sequence[ChunkSizeCheck], fault: Fault | 
     out.print(f"{agreed} of {count(len(checks), 'chunk size')} identical, bit for bit.")
 
 
-def execution_workload() -> Experiment:
-    """Return the small scenario whose schedule the report executes: chunks beside decodes."""
+def executed_experiments() -> tuple[Experiment, ...]:
+    """Return the small scenarios whose schedules the report executes.
+
+    Chunks beside decodes; and vLLM V1 with a pool of KV blocks that is too small, so that
+    requests are preempted, and with prompts that share their beginning.
+    """
     sizes = ((0, 150, 8), (0, 41, 12), (3, 97, 5), (6, 200, 3), (9, 1, 6), (9, 65, 4))
-    return Experiment(
+    chunks = Experiment(
         workload=Workload(
             requests=tuple(
                 Request(request_id=str(n), arrival_ms=at, prompt_tokens=prompt, output_tokens=out)
@@ -187,31 +193,38 @@ def execution_workload() -> Experiment:
         ),
         limits=EngineLimits(token_budget=64, chunk_tokens=48),
     )
+    shared = tuple(
+        replace(request, shared_group="system", shared_tokens=32)
+        if request.prompt_tokens > 64
+        else request
+        for request in chunks.workload.requests
+    )
+    pressed = EngineLimits(token_budget=64, chunk_tokens=48, kv_blocks=16, prefix_caching=True)
+    return chunks, Experiment(workload=Workload(requests=shared), policy="vllm_v1", limits=pressed)
 
 
 def print_execution(out: Console, decoder: Decoder) -> bool:
-    """Run a simulated schedule on the decoder, print the outcome, return whether all agree."""
-    experiment = execution_workload()
-    requests = experiment.workload.requests
-    draw = np.random.default_rng(0)
-    prompts = {
-        r.request_id: draw.integers(0, decoder.config.vocab_size, r.prompt_tokens) for r in requests
-    }
-    steps = list(simulate(experiment).schedule())
-    compared = verify_execution(
-        steps,
-        prompts,
-        decoder=decoder,
-        output_tokens={r.request_id: r.output_tokens for r in requests},
-    )
-    alike = sum(comparison.identical for comparison in compared.values())
-    tokens = sum(comparison.output_tokens for comparison in compared.values())
-    out.print(
-        f"Executed: {count(len(steps), 'scheduled step')} as ragged batches; {alike} of "
-        f"{count(len(compared), 'request')} got the same tokens ({tokens}), states, keys and "
-        "values, bit for bit, as alone.\n"
-    )
-    return alike == len(compared)
+    """Run simulated schedules on the decoder, print the outcomes, return whether all agree."""
+    all_alike = True
+    for experiment in executed_experiments():
+        compared = prove(experiment, decoder=decoder)
+        result = simulate(experiment)
+        alike = sum(comparison.identical for comparison in compared.values())
+        tokens = sum(comparison.output_tokens for comparison in compared.values())
+        hits = int((result.admissions.cached_tokens > 0).sum())
+        told = ""
+        if len(result.preemptions) or hits:
+            told = (
+                f" with {count(len(result.preemptions), 'preemption')} and "
+                f"{count(hits, 'prefix hit')}"
+            )
+        out.print(
+            f"Executed: {count(len(result.steps), 'scheduled step')} of {experiment.policy}{told} "
+            f"as ragged batches; {alike} of {count(len(compared), 'request')} got the same tokens "
+            f"({tokens}), states, keys and values, bit for bit, as alone.\n"
+        )
+        all_alike = all_alike and alike == len(compared)
+    return all_alike
 
 
 def bench_table(measured: dict[str, Any]) -> Group:

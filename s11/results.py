@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from s11.plan import BlockedBy
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -46,7 +48,9 @@ class StepTable(_Table):
     """One row per step, in order; a step's tokens all appear at its end.
 
     The three costs add up to `duration_ms`. `start_ms` is the end of the step before,
-    or later where the engine had nothing to do.
+    or later where the engine had nothing to do. What got nothing: `held_decodes` running
+    decodes that this step left out, and `waiting` requests without a seat, the first of
+    which, `blocked_request`, met `blocked_by`.
     """
 
     start_ms: Floats  # (steps,)
@@ -57,16 +61,26 @@ class StepTable(_Table):
     fixed_ms: Floats  # (steps,)
     prefill_ms: Floats  # (steps,)
     decode_ms: Floats  # (steps,)
+    held_decodes: Ints  # (steps,)
+    waiting: Ints  # (steps,)
+    blocked_request: Ints  # (steps,) row of the request table; -1: nobody is blocked
+    blocked_by: Ints  # (steps,) index into REASONS; 0: nobody is blocked
+    kv_blocks: Ints  # (steps,) blocks that requests hold in it; 0 where they are not counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SliceTable(_Table):
-    """One row per prefill slice: `tokens` of a prompt, from position `start_token`."""
+    """One row per prefill slice: `tokens` of a prompt, from position `start_token`.
+
+    After a preemption the request's own outputs are prefilled with its prompt.
+    """
 
     step: Ints  # (slices,)
     request: Ints  # (slices,) row of the request table
     start_token: Ints  # (slices,)
     tokens: Ints  # (slices,)
+    wanted_tokens: Ints  # (slices,) all that was known and not computed
+    limited_by: Ints  # (slices,) index into REASONS; 0: it got all that it wanted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,53 +100,127 @@ class RequestTable(_Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class AdmissionTable(_Table):
+    """One row each time a request got a seat: again after every preemption."""
+
+    request: Ints  # (admissions,)
+    time_ms: Floats  # (admissions,)
+    step: Ints  # (admissions,) that it was admitted to
+    cached_tokens: Ints  # (admissions,) whose KV the prefix cache held
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreemptionTable(_Table):
+    """One row each time a request lost its KV blocks."""
+
+    request: Ints  # (preemptions,)
+    time_ms: Floats  # (preemptions,)
+    step: Ints  # (preemptions,) that it was missing from first
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpanTable(_Table):
+    """One row per unbroken run of one request's tokens, by request and time.
+
+    A span's first token comes from a prefill (or a hand-over); `decodes` more follow, one at
+    the end of each decode step, from decode step number `first_decode` on. Decode steps are
+    the steps with decode tokens.
+    """
+
+    request: Ints  # (spans,)
+    token_ms: Floats  # (spans,) when the first of its tokens appeared
+    first_decode: Ints  # (spans,)
+    decodes: Ints  # (spans,)
+
+
+REASONS = (None, *BlockedBy)
+"""What the codes of the columns `blocked_by` and `limited_by` stand for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Result:
     """What one run gave.
 
     never_scheduled: ids of the requests that no later step could ever have begun.
     never_scheduled_because: what the first of them met; None where there is none.
+    never_finished: ids of requests that began and can never end: too large for the KV pool.
+    rejected: ids of the requests that were refused on arrival.
     stopped_at_max_steps: the run was cut, so the tables end early.
+    prefill_worker: of a disaggregated deployment, the run of the worker that only prefills;
+        this result is then the decode worker's, and its request table is of both.
     """
 
     steps: StepTable
     slices: SliceTable
     requests: RequestTable
+    admissions: AdmissionTable
+    preemptions: PreemptionTable
+    spans: SpanTable
     streaming_users: int
     never_scheduled: tuple[str, ...]
     never_scheduled_because: str | None
+    never_finished: tuple[str, ...]
+    rejected: tuple[str, ...]
     stopped_at_max_steps: bool
+    prefill_worker: Result | None = None
+
+    @property
+    def prefilling(self) -> Result:
+        """The run of the worker that prefills: this one, where it does both."""
+        return self.prefill_worker or self
+
+    def decode_ends_ms(self) -> Floats:  # (decode steps,)
+        """Return when each decode step ended."""
+        return self.steps.end_ms[self.steps.decode_tokens > 0]
 
     def token_times_ms(self, request: int) -> Floats:  # (tokens so far,)
         """Return when each output token of row `request` appeared."""
-        first, last = self.requests.first_token_ms, self.requests.last_token_ms
-        if np.isnan(first[request]):
-            return np.empty(0)
-        ends = self.steps.end_ms
-        begin = int(np.searchsorted(ends, first[request]))
-        if np.isnan(last[request]):
-            return ends[begin:]
-        return ends[begin : int(np.searchsorted(ends, last[request])) + 1]
+        ends, spans = self.decode_ends_ms(), self.spans
+        times = [np.empty(0)]
+        for row in np.flatnonzero(spans.request == request):
+            begin = int(spans.first_decode[row])
+            times += [spans.token_ms[row : row + 1], ends[begin : begin + int(spans.decodes[row])]]
+        return np.concatenate(times)
 
     def schedule(self) -> Iterator[dict[str, int]]:
         """Yield each step's batch: tokens by request id, decodes first.
 
-        Streaming users are named `user-1`, `user-2`, ...
+        Streaming users are named `user-1`, `user-2`, ... Of a disaggregated deployment, these
+        are the decode worker's steps.
         """
-        ids, first, last = (
-            self.requests.request_id,
-            self.requests.first_token_ms,
-            self.requests.last_token_ms,
-        )
+        ids, slices, spans = self.requests.request_id, self.slices, self.spans
         users = {f"user-{n}": 1 for n in range(1, self.streaming_users + 1)}
+        begins: dict[int, list[int]] = {}
+        for span in np.flatnonzero(spans.decodes):
+            begins.setdefault(int(spans.first_decode[span]), []).append(int(span))
         decoding: list[int] = []
-        at = 0
-        for step in range(len(self.steps)):
-            decoding = [r for r in decoding if not last[r] < self.steps.end_ms[step]]
-            batch = users | dict.fromkeys((ids[r] for r in decoding), 1)
-            while at < len(self.slices) and self.slices.step[at] == step:
-                row = int(self.slices.request[at])
-                batch[ids[row]] = int(self.slices.tokens[at])
-                if first[row] == self.steps.end_ms[step]:
-                    decoding.append(row)
+        at = decode_step = 0
+        for step, decodes in enumerate(self.steps.decode_tokens.tolist()):
+            batch: dict[str, int] = {}
+            if decodes:
+                ended = spans.first_decode + spans.decodes
+                decoding = [span for span in decoding if ended[span] > decode_step]
+                decoding += begins.get(decode_step, [])
+                batch = users | {ids[spans.request[span]]: 1 for span in decoding}
+                decode_step += 1
+            while at < len(slices) and slices.step[at] == step:
+                batch[ids[slices.request[at]]] = int(slices.tokens[at])
                 at += 1
             yield batch
+
+    def preempted(self) -> dict[int, list[str]]:
+        """Return the ids that lost their KV just before a step, by the step's number."""
+        ids, table = self.requests.request_id, self.preemptions
+        found: dict[int, list[str]] = {}
+        for step, row in zip(table.step.tolist(), table.request.tolist(), strict=True):
+            found.setdefault(step, []).append(ids[row])
+        return found
+
+    def cached(self) -> dict[int, dict[str, int]]:
+        """Return the tokens that newcomers found in the prefix cache, by step and id."""
+        ids, table = self.requests.request_id, self.admissions
+        found: dict[int, dict[str, int]] = {}
+        for row in np.flatnonzero(table.cached_tokens):
+            hits = found.setdefault(int(table.step[row]), {})
+            hits[ids[table.request[row]]] = int(table.cached_tokens[row])
+        return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from s11.checks import MAX_TOKENS, require_int
 from s11.experiment import Experiment
-from s11.metrics import Metrics, measure
+from s11.metrics import Metrics, inter_token_gaps, measure
 from s11.simulator import DEFAULT_MAX_STEPS, simulate
 
 
@@ -100,7 +100,7 @@ def knee(points: Sequence[SweepPoint]) -> SweepPoint | None:
 def largest_chunk_within_target(
     experiment: Experiment, *, max_steps: int = DEFAULT_MAX_STEPS
 ) -> int | None:
-    """Return the largest chunk, in tokens, with which no step exceeds the ITL target.
+    """Return the largest chunk, in tokens, with which no step and no gap exceeds the ITL target.
 
     A step that holds one full chunk bounds it from above. Where all prompts arrive together
     and nobody decodes after them, a larger chunk never makes the longest step shorter, and
@@ -121,10 +121,12 @@ def largest_chunk_within_target(
 
     def meets(chunk_tokens: int) -> bool:
         result = simulate(experiment.with_chunk_tokens(chunk_tokens), max_steps=max_steps)
+        gaps_ms, tokens = inter_token_gaps(result)
         over = bool((result.steps.duration_ms > target_ms).any())
+        over = over or bool((gaps_ms[tokens > 0] > target_ms).any())  # decodes can stand still
         # Of a run that was cut, the steps not seen are known only where none is longer.
         known = monotone or not result.stopped_at_max_steps
-        return known and not over and bool(result.steps.prefill_tokens.any())
+        return known and not over and bool(result.prefilling.steps.prefill_tokens.any())
 
     longest = longest_prompt_tokens(experiment)
     if longest == 0:

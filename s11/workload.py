@@ -18,14 +18,22 @@ class Request:
     `arrival_ms` counts from the end of the workload's lead-in. The first output token
     comes from the prompt's last chunk; the other `output_tokens - 1` are decodes.
 
+    What its prompt has in common with others', for the prefix cache: its first
+    `shared_tokens` are those of `shared_group` (a longer member extends a shorter one), or it
+    begins with all of `continues`, another request's prompt and outputs. The rest is its own.
+
     Raises:
-        ValueError: an empty id, a negative or endless time, fewer than one token.
+        ValueError: an empty id, a negative or endless time, fewer than one token, a shared
+            prefix longer than the prompt, or both kinds of it.
     """
 
     request_id: str
     prompt_tokens: int
     arrival_ms: float = 0.0
     output_tokens: int = 1
+    shared_group: str | None = None
+    shared_tokens: int = 0
+    continues: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.request_id, str) or not 0 < len(self.request_id) <= 200:
@@ -37,6 +45,21 @@ class Request:
         object.__setattr__(
             self, "arrival_ms", require_ms("arrival_ms", self.arrival_ms, 0, MAX_TIME_MS)
         )
+        shared = require_int("shared_tokens", self.shared_tokens, 0, self.prompt_tokens)
+        object.__setattr__(self, "shared_tokens", shared)
+        for name in ("shared_group", "continues"):
+            text = getattr(self, name)
+            if text is not None and (not isinstance(text, str) or not 0 < len(text) <= 200):
+                raise ValueError(f"{name}: {str(text)[:40]!r} is not a text of 1 to 200 characters")
+        if (self.shared_group is None) != (shared == 0):
+            raise ValueError(
+                f"shared_tokens: {shared} does not go with shared_group {self.shared_group!r} "
+                "(allowed: both or neither)"
+            )
+        if self.shared_group is not None and self.continues is not None:
+            raise ValueError(
+                f"continues: {self.continues!r} is not allowed together with shared_group"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +70,8 @@ class Workload:
     `tail_steps` follow when the last request is done. Where nobody streams, neither exists.
 
     Raises:
-        ValueError: a count out of range, a request id used twice.
+        ValueError: a count out of range, a request id used twice, a request that continues
+            one which is not there, comes round to itself, or is longer than its own prompt.
     """
 
     requests: tuple[Request, ...]
@@ -76,8 +100,33 @@ class Workload:
                 raise ValueError(
                     f"request_id: {request.request_id!r} is the name of a streaming user"
                 )
+        if any(request.continues is not None for request in requests):
+            _check_continued(requests)
         in_order = sorted(requests, key=lambda request: request.arrival_ms)
         object.__setattr__(self, "requests", tuple(in_order))
+
+
+def _check_continued(requests: tuple[Request, ...]) -> None:
+    """Refuse a conversation that does not hang together."""
+    by_id = {request.request_id: request for request in requests}
+    sound: set[str] = set()
+    for request in requests:
+        chain: dict[str, None] = {}
+        while request.continues is not None and request.request_id not in sound:
+            chain[request.request_id] = None
+            before = by_id.get(request.continues)
+            if before is None:
+                raise ValueError(f"continues: {request.continues!r} is no request of this workload")
+            if before.request_id in chain:
+                raise ValueError(f"continues: {request.continues!r} comes round to itself")
+            least = before.prompt_tokens + before.output_tokens
+            if request.prompt_tokens < least:
+                raise ValueError(
+                    f"prompt_tokens: {request.prompt_tokens:,} of {request.request_id!r} is less "
+                    f"than the {least:,} tokens of {before.request_id!r} that it continues"
+                )
+            request = before
+        sound.update(chain)
 
 
 def chapter_scenario(

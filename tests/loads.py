@@ -1,10 +1,12 @@
 """Small loads that tests share: short names for what they build, and random ones."""
 
 import random
+from typing import Any
 
 from hypothesis import strategies as st
 
 from s11 import EngineLimits, Experiment, LinearCost, Request, Workload, simulate
+from s11.plan import HandOver
 from s11.results import Result
 
 # One millisecond a step whatever it carries: step numbers are times.
@@ -33,14 +35,18 @@ def load(
     seats: int | None = None,
     cost: LinearCost = CLOCK,
     target_ms: float = 50.0,
+    **limits: Any,
 ) -> Experiment:
-    """An experiment of a few requests; without more said, on the one-millisecond clock."""
+    """An experiment of a few requests; without more said, on the one-millisecond clock.
+
+    What is said of other fields of EngineLimits goes there.
+    """
     return Experiment(
         workload=Workload(
             requests=requests, streaming_users=users, lead_in_steps=lead_in, tail_steps=tail
         ),
         policy=policy,
-        limits=EngineLimits(token_budget=budget, chunk_tokens=chunk, max_seqs=seats),
+        limits=EngineLimits(token_budget=budget, chunk_tokens=chunk, max_seqs=seats, **limits),
         cost=cost,
         itl_target_ms=target_ms,
     )
@@ -93,3 +99,124 @@ def random_experiment(draw: random.Random) -> Experiment:
 
 
 EXPERIMENTS = st.randoms(use_true_random=False).map(random_experiment)
+
+
+ONE_WORKER = (
+    "whole_prompt",
+    "chunked",
+    "vllm_v1",
+    "prefill_first",
+    "request_level",
+    "sglang",
+    "tensorrt_llm",
+    "slo_adaptive",
+)
+
+
+def random_kv_experiment(draw: random.Random) -> Experiment:
+    """A load of any policy of one worker whose KV blocks are few, or shared, or neither.
+
+    Its times are short binary fractions, as those of `random_experiment`.
+    """
+    caching = draw.random() < 0.5
+    block_size = draw.randrange(1, 9)
+    requests = _random_requests(draw, block_size)
+    # Two thirds of the pools hold little more than the longest request needs, or less.
+    most = max([r.prompt_tokens + r.output_tokens for r in requests], default=1)
+    blocks = max(1, (most + draw.choice((-3, 0, 0, 3, 10))) // block_size)
+    limits = _random_limits(draw, block_size) | {
+        "kv_blocks": draw.choice((None, blocks, blocks, blocks, blocks, blocks * 3)),
+        "max_seqs": draw.choice((None, None, None, draw.randrange(2, 6))),
+        "prefix_caching": caching,
+        "reserve_full_prompt": draw.random() < 0.3,
+    }
+    return _random_load(draw, draw.choice(ONE_WORKER), requests, limits)
+
+
+def random_policy_experiment(draw: random.Random) -> Experiment:
+    """A load of any policy, with KV blocks to spare."""
+    block_size = draw.randrange(1, 9)
+    requests = _random_requests(draw, block_size)
+    policy = draw.choice((*ONE_WORKER, "disaggregated"))
+    return _random_load(draw, policy, requests, _random_limits(draw, block_size))
+
+
+def _random_requests(draw: random.Random, block_size: int) -> list[Request]:
+    """Up to nine requests; some share a beginning, some go on where another ended."""
+    requests: list[Request] = []
+    longest, spread = draw.choice((8, 20, 120)), draw.choice((1, 20, 200))
+    outputs = draw.choice((1, 4, 15, 40, 40))
+    for number in range(draw.randrange(0, 10)):
+        prompt_tokens = draw.randrange(1, longest + 1)
+        group, shared, continues = None, 0, None
+        kind = draw.random()
+        if kind < 0.4:
+            group = draw.choice("AAB")
+            shared = draw.choice((prompt_tokens, min(prompt_tokens, block_size * 2)))
+            shared = draw.choice((shared, draw.randrange(1, prompt_tokens + 1)))
+        elif kind < 0.6 and requests:
+            before = draw.choice(requests)
+            least = before.prompt_tokens + before.output_tokens
+            if least <= 120:
+                continues = before.request_id
+                prompt_tokens = min(120, least + draw.randrange(0, 20))
+        requests.append(
+            Request(
+                request_id=f"r{number}",
+                prompt_tokens=prompt_tokens,
+                output_tokens=draw.randrange(1, outputs + 1),
+                arrival_ms=draw.choice((0.0, draw.randrange(0, spread) / 4)),
+                shared_group=group,
+                shared_tokens=shared,
+                continues=continues,
+            )
+        )
+    return requests
+
+
+def _random_limits(draw: random.Random, block_size: int) -> dict[str, Any]:
+    return {
+        "token_budget": draw.choice((None, draw.randrange(1, 20), draw.randrange(20, 130))),
+        "chunk_tokens": draw.choice((None, draw.randrange(1, 12), draw.randrange(4, 60))),
+        "max_seqs": draw.choice((None, None, draw.randrange(1, 6))),
+        "chunking": draw.random() < 0.75,
+        "mixed": draw.random() < 0.5,
+        "prefill_interval": draw.choice((1, 1, 2, 3, 4)),
+        "block_size": block_size,
+        "max_model_len": draw.choice((None, None, None, draw.randrange(10, 120))),
+        "align_first_chunk": draw.random() < 0.2,
+    }
+
+
+def _random_load(
+    draw: random.Random, policy: str, requests: list[Request], limits: dict[str, Any]
+) -> Experiment:
+    users = draw.choice((0, 0, 0, 1, 2, 3))
+    for name in ("token_budget", "max_seqs"):
+        if limits[name] is not None:
+            limits[name] = max(limits[name] + draw.choice((0, users)), users, 1)
+    if policy == "slo_adaptive":
+        limits["chunking"] = True
+    if policy not in ("chunked", "vllm_v1"):  # it is theirs alone
+        limits["align_first_chunk"] = False
+    return Experiment(
+        workload=Workload(
+            requests=tuple(requests),
+            streaming_users=users,
+            lead_in_steps=draw.randrange(0, 3),
+            tail_steps=draw.randrange(0, 3),
+        ),
+        policy=policy,
+        limits=EngineLimits(**limits),
+        cost=LinearCost(
+            fixed_ms=draw.choice((0.5, 1.0, 4.0)),
+            prefill_ms_per_token=draw.choice((0.0, 1 / 64, 1 / 4)),
+            decode_ms_per_token=draw.choice((0.0, 1 / 16, 1.0)),
+        ),
+        itl_target_ms=draw.choice((1.0, 2.0, 4.25, 8.0, 50.0)),
+        hand_over=HandOver(
+            kv_bytes_per_token=1024,
+            link_bytes_per_s=1000.0 * 1024 * draw.choice((1, 4, 64)),
+            link_latency_ms=draw.choice((0.0, 0.25, 3.0)),
+        ),
+    )

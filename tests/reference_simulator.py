@@ -1,162 +1,103 @@
 """The semantics of DESIGN.md, the slow and plain way: an object per request, a loop per step.
 
 Nothing is counted, jumped over or filed by step number. Each request, streaming users too,
-keeps the time of each of its own tokens.
+keeps the time of each of its own tokens, and the very blocks that hold its KV.
 """
 
 import math
-from dataclasses import dataclass, field
-from itertools import pairwise
 
 from s11 import Experiment
-
-
-@dataclass
-class Call:
-    """One request. A streaming user is a call without a prompt or an end."""
-
-    row: int
-    arrival_ms: float
-    prompt_tokens: int
-    output_tokens: float
-    computed: int = 0
-    first_scheduled_ms: float = math.nan
-    token_times_ms: list[float] = field(default_factory=list)
-
-    @property
-    def done(self) -> bool:
-        return len(self.token_times_ms) >= self.output_tokens
-
-    @property
-    def decoding(self) -> bool:
-        return self.computed >= self.prompt_tokens and not self.done
-
-    @property
-    def prefilling(self) -> bool:
-        return 0 < self.computed < self.prompt_tokens
-
-    @property
-    def waiting(self) -> bool:
-        return self.computed == 0 and self.prompt_tokens > 0
-
-    @property
-    def gaps_ms(self) -> list[float]:
-        times = self.token_times_ms
-        return [after - before for before, after in pairwise(times)]
-
-
-@dataclass
-class Step:
-    start_ms: float
-    end_ms: float
-    duration_ms: float
-    slices: list[tuple[Call, int, int]]  # call, start token, tokens
-    decoded: list[Call]
-
-
-class _CutError(Exception):
-    """The most steps are taken."""
+from tests.reference_blocks import prompts
+from tests.reference_plan import Call
+from tests.reference_worker import CutError, Step, Worker
 
 
 class ReferenceRun:
     """A run of an experiment."""
 
     def __init__(self, experiment: Experiment, max_steps: float = math.inf) -> None:
+        workload = experiment.workload
         self.experiment = experiment
-        self.max_steps = max_steps
-        self.now_ms = 0.0
-        self.steps: list[Step] = []
         self.calls: list[Call] = []
         self.stopped = False
-        workload = experiment.workload
         # Every user's last token came at t = 0.
         self.users = [
-            Call(-1, 0.0, 0, math.inf, token_times_ms=[0.0])
-            for _ in range(workload.streaming_users)
+            Call(-1, f"user-{n}", (), math.inf, 0.0, token_times_ms=[0.0], decoding=True)
+            for n in range(1, workload.streaming_users + 1)
         ]
+        apart = experiment.policy == "disaggregated"
+        policy = "handed_over" if apart else experiment.policy
+        self.worker = Worker(experiment, policy, self.users, max_steps)
+        self.prefill_worker: Worker | None = None
+        if apart:
+            self.prefill_worker = Worker(experiment, "chunked", [], max_steps)
         try:
             self._run()
-        except _CutError:
+        except CutError:
             self.stopped = True
 
     def _run(self) -> None:
-        workload = self.experiment.workload
-        if self.users:
-            for _ in range(workload.lead_in_steps):
-                self._step([])
-        self._place_calls()
-        while True:
-            slices = self._plan()
-            coming = [call.arrival_ms for call in self.calls if call.arrival_ms > self.now_ms]
-            if slices or any(call.decoding for call in self.calls) or (self.users and coming):
-                self._step(slices)
-            elif coming:
-                self.now_ms = min(coming)
-            else:
-                break
-        if self.users:
-            for _ in range(workload.tail_steps):
-                self._step([])
-
-    def _place_calls(self) -> None:
-        begin_ms = self.now_ms
+        workload, worker = self.experiment.workload, self.worker
+        worker.idle_steps(workload.lead_in_steps)
+        prompt = prompts(workload)
         self.calls = [
-            Call(row, begin_ms + r.arrival_ms, r.prompt_tokens, r.output_tokens)
-            for row, r in enumerate(self.experiment.workload.requests)
+            Call(
+                row=row,
+                name=request.request_id,
+                prompt=prompt[request.request_id],
+                output_tokens=request.output_tokens,
+                arrival_ms=worker.now_ms + request.arrival_ms,
+            )
+            for row, request in enumerate(workload.requests)
         ]
+        for call in self.calls:
+            call.seen_ms = call.arrival_ms
+        worker.serve(self.calls if self.prefill_worker is None else self._hand_over())
+        worker.idle_steps(workload.tail_steps)
 
-    def _plan(self) -> list[tuple[Call, int]]:
-        limits, whole = self.experiment.limits, self.experiment.policy == "whole_prompt"
-        here = [call for call in self.calls if call.arrival_ms <= self.now_ms]
-        running = [call for call in here + self.users if call.decoding or call.prefilling]
-        budget_left = math.inf if limits.token_budget is None else limits.token_budget
-        for call in running:
-            if call.decoding:
-                budget_left -= 1
-        seats_left = (math.inf if limits.max_seqs is None else limits.max_seqs) - len(running)
-        slices = []
-        in_order = [call for call in here if call.prefilling]
-        in_order += [call for call in here if call.waiting]
-        for call in in_order:
-            left = call.prompt_tokens - call.computed
-            cap = math.inf if whole or limits.chunk_tokens is None else limits.chunk_tokens
-            take = min(left, budget_left, cap)
-            if whole and take < left:
-                take = 0
-            if take <= 0 or (call.waiting and seats_left <= 0):
-                break
-            slices.append((call, int(take)))
-            budget_left -= take
-            if call.waiting:
-                seats_left -= 1
-        return slices
+    def _hand_over(self) -> list[Call]:
+        """Prefill all prompts elsewhere; return those that got through, with their KV."""
+        assert self.prefill_worker is not None
+        wanted = [call.output_tokens for call in self.calls]
+        for call in self.calls:
+            call.output_tokens = 1
+        self.prefill_worker.now_ms = self.worker.now_ms
+        self.prefill_worker.serve(self.calls)
+        through = []
+        for call, output_tokens in zip(self.calls, wanted, strict=True):
+            call.output_tokens = output_tokens
+            if call.token_times_ms:
+                travel_ms = self.experiment.hand_over.duration_ms(call.prompt_tokens)
+                call.seen_ms = call.token_times_ms[0] + travel_ms
+                call.token_times_ms = [call.seen_ms]
+                through.append(call)
+        return through
 
-    def _step(self, slices: list[tuple[Call, int]]) -> None:
-        if len(self.steps) >= self.max_steps:
-            raise _CutError
-        decoded = [call for call in self.users + self.calls if call.decoding]
-        cost, start_ms = self.experiment.cost, self.now_ms
-        prefill_tokens = sum(tokens for _, tokens in slices)
-        duration_ms = (
-            cost.fixed_ms
-            + cost.prefill_ms_per_token * prefill_tokens
-            + cost.decode_ms_per_token * len(decoded)
-        )
-        self.now_ms = start_ms + duration_ms
-        for call in decoded:
-            call.token_times_ms.append(self.now_ms)
-        step = Step(start_ms, self.now_ms, duration_ms, [], decoded)
-        for call, tokens in slices:
-            if call.computed == 0:
-                call.first_scheduled_ms = start_ms
-            step.slices.append((call, call.computed, tokens))
-            call.computed += tokens
-            if call.computed == call.prompt_tokens:
-                call.token_times_ms.append(self.now_ms)
-        self.steps.append(step)
+    @property
+    def steps(self) -> list[Step]:
+        return self.worker.steps
+
+    @property
+    def admissions(self) -> list[tuple[int, str, int]]:
+        return self.worker.admissions
+
+    @property
+    def preemptions(self) -> list[tuple[int, str]]:
+        return self.worker.preemptions
+
+    def schedule(self) -> list[dict[str, int]]:
+        return self.worker.schedule()
+
+    def rejected(self) -> list[Call]:
+        return [call for call in self.calls if call.rejected]
 
     def never_scheduled(self) -> list[Call]:
-        return [] if self.stopped else [call for call in self.calls if call.waiting]
+        unseen = [call for call in self.calls if math.isnan(call.first_scheduled_ms)]
+        return [] if self.stopped else [call for call in unseen if not call.rejected]
+
+    def never_finished(self) -> list[Call]:
+        begun = [call for call in self.calls if not math.isnan(call.first_scheduled_ms)]
+        return [] if self.stopped else [call for call in begun if not call.done]
 
 
 def naive_percentile(values: list[float], percent: int) -> float | None:

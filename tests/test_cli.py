@@ -121,7 +121,20 @@ def test_options_reach_the_experiment(figures: Figures) -> None:
             "tail_steps": 4,
         },
         "policy": "chunked",
-        "limits": {"token_budget": 90, "chunk_tokens": 70, "max_seqs": 8},
+        "limits": {
+            "token_budget": 90,
+            "chunk_tokens": 70,
+            "max_seqs": 8,
+            "chunking": True,
+            "mixed": False,
+            "prefill_interval": 1,
+            "block_size": 16,
+            "kv_blocks": None,
+            "prefix_caching": False,
+            "reserve_full_prompt": False,
+            "max_model_len": None,
+            "align_first_chunk": False,
+        },
         "cost": {
             "model": "linear",
             "fixed_ms": 1,
@@ -129,6 +142,11 @@ def test_options_reach_the_experiment(figures: Figures) -> None:
             "decode_ms_per_token": 0.25,
         },
         "itl_target_ms": 12.5,
+        "hand_over": {
+            "kv_bytes_per_token": 131_072,
+            "link_bytes_per_s": 50e9,
+            "link_latency_ms": 1,
+        },
     }
     assert figures(*given.split())["experiment"] == expected
 

@@ -76,7 +76,7 @@ def test_the_report_says_it_all(run: Command, monkeypatch: pytest.MonkeyPatch) -
     small = load(request("a", 5, output_tokens=2), request("b", 3), chunk=4)
     monkeypatch.setattr(commands, "CHECKED_TOKENS", 7)
     monkeypatch.setattr(commands, "CHECKED_CHUNK_SIZES", (4, 7))
-    monkeypatch.setattr(report_tables, "execution_workload", lambda: small)
+    monkeypatch.setattr(report_tables, "executed_experiments", lambda: (small,))
     out = run()
     assert "2 of 2 chunk sizes identical, bit for bit." in out
     assert "2 of 2 requests got the same tokens (3)" in out

@@ -55,15 +55,28 @@ def test_the_plain_data_of_a_run() -> None:
     assert data == {
         "schema_version": 1,
         "workload": {
-            "requests": (
+            "requests": [
                 {"request_id": "a", "prompt_tokens": 5, "arrival_ms": 1, "output_tokens": 2},
-            ),
+            ],
             "streaming_users": 3,
             "lead_in_steps": 0,
             "tail_steps": 0,
         },
         "policy": "chunked",
-        "limits": {"token_budget": 9, "chunk_tokens": None, "max_seqs": None},
+        "limits": {
+            "token_budget": 9,
+            "chunk_tokens": None,
+            "max_seqs": None,
+            "chunking": True,
+            "mixed": False,
+            "prefill_interval": 1,
+            "block_size": 16,
+            "kv_blocks": None,
+            "prefix_caching": False,
+            "reserve_full_prompt": False,
+            "max_model_len": None,
+            "align_first_chunk": False,
+        },
         "cost": {
             "model": "linear",
             "fixed_ms": 1,
@@ -71,6 +84,11 @@ def test_the_plain_data_of_a_run() -> None:
             "decode_ms_per_token": 0,
         },
         "itl_target_ms": 50,
+        "hand_over": {
+            "kv_bytes_per_token": 131_072,
+            "link_bytes_per_s": 50e9,
+            "link_latency_ms": 1,
+        },
     }
 
 
@@ -96,7 +114,7 @@ ROW = {"request_id": "a", "prompt_tokens": 1}
         ({"schema_version": 2}, "schema_version: '2' is not known (allowed: 1)"),
         ({"schema_version": None}, "schema_version: 'None' is not known (allowed: 1)"),
         ({"schema_version": [1]}, "schema_version: '[1]' is not known (allowed: 1)"),
-        ({"seed": 1}, "experiment: 'seed' is not a known key (allowed: cost, itl_target_ms, "),
+        ({"seed": 1}, "experiment: 'seed' is not a known key (allowed: cost, hand_over, "),
         ({1: 1}, "experiment: '1' is not a known key"),
         ({"x" * 999: 1}, f"experiment: '{'x' * 40}' is not a known key"),
         ({"workload": None}, "workload: not an object"),
@@ -136,11 +154,11 @@ def test_a_schema_version_is_a_number() -> None:
 
 @pytest.mark.parametrize("field", ["token_budget", "max_seqs"])
 def test_limits_that_the_streams_alone_exceed_are_refused(field: str) -> None:
-    limits = EngineLimits(**{field: 24})
+    limits = EngineLimits(**{field: 24})  # type: ignore[arg-type]
     assert Experiment(limits=limits).limits == limits
     expected = rf"^{field}: 23 is less than the 24 .*\(allowed: 24 or more, or none\)$"
     with pytest.raises(ValueError, match=expected):
-        Experiment(limits=EngineLimits(**{field: 23}))
+        Experiment(limits=EngineLimits(**{field: 23}))  # type: ignore[arg-type]
 
 
 def test_variants_change_one_thing_each() -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from s11 import LinearCost, Metrics, measure, simulate
 from s11.experiment import Experiment
 from s11.metrics import inter_token_gaps, percentile
-from tests.loads import load, request
+from s11.results import Result
+from tests.loads import load, request, times_ms
 from tests.reference_simulator import naive_percentile
 
 
@@ -114,6 +115,7 @@ def test_without_steps_there_is_nothing_to_measure() -> None:
     assert (m.step_count, m.makespan_ms, m.steps_over_target, m.finished_requests) == (0, 0, 0, 0)
     none = {name for name, value in m.to_dict().items() if value is None}
     zero = {"step_count", "makespan_ms", "steps_over_target", "finished_requests"}
+    zero |= {"preemptions", "cached_tokens", "computed_prefill_tokens"}
     assert none == m.to_dict().keys() - zero
 
 
@@ -151,8 +153,51 @@ def test_ttft_is_null_where_the_longest_prompt_got_no_token() -> None:
     assert (m.ttft_ms, m.ttft_p99_ms, m.finished_requests) == (None, 1, 1)
 
 
+def gaps(result: Result) -> dict[float, int]:
+    """How many tokens saw a gap of so many ms."""
+    seen: dict[float, int] = {}
+    columns = [column.tolist() for column in inter_token_gaps(result)]
+    for gap_ms, tokens in zip(*columns, strict=True):
+        if tokens:
+            seen[gap_ms] = seen.get(gap_ms, 0) + tokens
+    return seen
+
+
 def test_each_step_is_a_gap_that_its_decode_tokens_saw() -> None:
+    """Two users over four steps, and two decodes of the request: all gaps are steps."""
     result = simulate(load(request("a", 2, output_tokens=3), users=2, tail=1))
-    gaps_ms, tokens = inter_token_gaps(result)
-    assert gaps_ms.tolist() == [1, 1, 1, 1]
-    assert tokens.tolist() == [2, 3, 3, 2]
+    assert gaps(result) == {1: 10}
+
+
+def test_a_gap_spans_the_steps_that_a_decode_stood_still_in() -> None:
+    """a: tokens at 1, 2 and, two prefill-only steps later, 5. b and c (in one step each, by the
+    budget) have theirs at 3 and 4, and decode at 5: gaps of 2 and 1."""
+    result = simulate(
+        load(
+            request("a", 5, output_tokens=3),
+            request("b", 5, output_tokens=2, arrival_ms=1.5),
+            request("c", 5, output_tokens=2, arrival_ms=1.5),
+            policy="prefill_first",
+            budget=5,
+        )
+    )
+    assert times_ms(result, "a") == [1, 2, 5]
+    assert gaps(result) == {1: 2, 3: 1, 2: 1}
+
+
+def test_a_token_after_a_preemption_ends_a_gap_too() -> None:
+    """The case kv-decode-evicts-latest: 1 is preempted with its token of t = 1, and has the next
+    at t = 4 from the prefill of 81 tokens, the last at 5."""
+    result = simulate(
+        load(
+            request("0", 80, output_tokens=3),
+            request("1", 80, output_tokens=3),
+            policy="vllm_v1",
+            budget=200,
+            block_size=16,
+            kv_blocks=10,
+        )
+    )
+    assert times_ms(result, "1") == [1, 4, 5]
+    assert gaps(result) == {1: 3, 3: 1}
+    assert measure(result, itl_target_ms=50).preemptions == 1

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from s11.experiment import Experiment
 from s11.explain import Explanation, Verdict, count, ms
+from s11.presets import TITLES
 from s11.results import Result
 
 Floats = NDArray[np.float64]
@@ -126,10 +127,6 @@ def timeline_info(
     right = steps.end_ms if by_time else left + 1
     marks = _step_marks(result, left, right, experiment.itl_target_ms)
     decodes = steps.decode_tokens > 0
-    over = decodes & (steps.duration_ms > experiment.itl_target_ms)
-    if not experiment.workload.streaming_users:
-        over[:] = False
-    frozen = np.flatnonzero(over)[:MOST_STEPS]
     largest_ms, shortest_run = _scale(experiment, whole, axis)
     return TimelineInfo(
         title=_title(experiment, explanation),
@@ -142,16 +139,23 @@ def timeline_info(
         folded_prompts=max(0, len(result.requests) - SHOWN_PROMPTS),
         users=experiment.workload.streaming_users,
         token_marks=np.concatenate(([0.0], right[decodes])),
-        freezes=Freezes(
-            left=left[frozen],
-            width=(right - left)[frozen],
-            gap_ms=steps.duration_ms[frozen],
-        ),
+        freezes=_freezes(experiment, result, right[decodes]),
         right_end=_stretched_until(shortest_run, float(right[-1]) if len(right) else 0.0),
         top_ms=2 * experiment.itl_target_ms if zoom_on_target else largest_ms,
-        chunking=experiment.policy == "chunked",
+        chunking=experiment.chunking,
         never_scheduled=bool(result.never_scheduled),
     )
+
+
+def _freezes(experiment: Experiment, result: Result, places: Floats) -> Freezes:
+    """Return the streams' gaps over the target; `places` are where their decode steps end."""
+    steps, decodes = result.steps, result.steps.decode_tokens > 0
+    before_ms = np.concatenate(([0.0], result.decode_ends_ms()[:-1]))[: len(places)]
+    gaps_ms = steps.duration_ms[decodes] + (steps.start_ms[decodes] - before_ms)
+    edges = np.concatenate(([0.0], places))
+    over = gaps_ms > experiment.itl_target_ms
+    frozen = np.flatnonzero(over)[: MOST_STEPS if experiment.workload.streaming_users else 0]
+    return Freezes(left=edges[frozen], width=np.diff(edges)[frozen], gap_ms=gaps_ms[frozen])
 
 
 def _step_marks(result: Result, left: Floats, right: Floats, target_ms: float) -> StepMarks:
@@ -187,10 +191,16 @@ def _prompt_rows(result: Result, left: Floats, right: Floats, by_time: bool) -> 
     def place(at_ms: float) -> float:
         return at_ms if by_time else float(np.searchsorted(ends, at_ms, side="right"))
 
+    worker = result.prefilling
+    if worker is not result:  # its steps are not those of this axis
+        left, right = worker.steps.start_ms, worker.steps.end_ms
+        if not by_time:
+            edges, numbers = np.concatenate(([0.0], ends)), np.arange(len(ends) + 1.0)
+            left, right = np.interp(left, edges, numbers), np.interp(right, edges, numbers)
     rows = []
     for row in range(min(len(result.requests), SHOWN_PROMPTS)):
-        mine = result.slices.request == row
-        chosen = result.slices.step[mine]
+        mine = worker.slices.request == row
+        chosen = worker.slices.step[mine]
         first_ms = float(result.requests.first_token_ms[row])
         arrival_ms = float(result.requests.arrival_ms[row])
         done = not np.isnan(first_ms)
@@ -199,7 +209,7 @@ def _prompt_rows(result: Result, left: Floats, right: Floats, by_time: bool) -> 
                 request_id=result.requests.request_id[row],
                 chunk_left=left[chosen],
                 chunk_width=(right - left)[chosen],
-                chunk_tokens=result.slices.tokens[mine],
+                chunk_tokens=worker.slices.tokens[mine],
                 arrival=place(arrival_ms),
                 first_token=place(first_ms) if done else None,
                 ttft_ms=first_ms - arrival_ms if done else None,
@@ -260,9 +270,11 @@ def _caption(experiment: Experiment) -> list[str]:
     prompt = f"{longest:,}-token prompt"
     if len(requests) > 1:
         prompt = f"{len(requests):,} prompts of {count(longest, 'token')}"
-    how = "whole" if experiment.policy != "chunked" else "unlimited chunks"
-    if experiment.policy == "chunked" and limits.chunk_tokens:
+    how = "unlimited chunks" if experiment.chunking else "whole"
+    if experiment.chunking and limits.chunk_tokens:
         how = f"{limits.chunk_tokens:,}-token chunks"
+    if experiment.policy not in ("chunked", "whole_prompt"):
+        how += f", {TITLES[experiment.policy]}"
     users = count(experiment.workload.streaming_users, "streaming user")
     budget = f", budget {limits.token_budget:,}" if limits.token_budget else ""
     return [

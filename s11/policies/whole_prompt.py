@@ -8,23 +8,22 @@ come first served makes everyone behind it wait for ever.
 
 from __future__ import annotations
 
-from s11.plan import Batch, BlockedBy, EngineLimits, PrefillSlice, StepPlan
+from s11.plan import Batch, BlockedBy, EngineLimits, StepPlan, VictimOrder
+from s11.policies.passes import Room, Take, admit, beside_decodes, go_on, keep
 
 
 def whole_prompt(batch: Batch, limits: EngineLimits) -> StepPlan:
     """Give every decode its token, then add whole prompts while the next one fits."""
-    budget_left = limits.tokens_per_step() - batch.decoding
-    seats_left = limits.seats() - batch.decoding
-    slices: list[PrefillSlice] = []
+    room = beside_decodes(batch, limits)
+    go_on(room, whole)
+    preempting = keep(room, VictimOrder.DECODES_FIRST)
+    if preempting:
+        return preempting
+    admit(room, whole)
+    return StepPlan(room.slices, room.blocked_by)
 
-    for request in batch.waiting:
-        prompt_tokens = batch.remaining_tokens[request]
-        if seats_left <= 0:
-            return StepPlan(slices, BlockedBy.SEATS)
-        if prompt_tokens > budget_left:
-            return StepPlan(slices, BlockedBy.CHUNKING_OFF)
-        slices.append(PrefillSlice(request, prompt_tokens))
-        budget_left -= prompt_tokens
-        seats_left -= 1
 
-    return StepPlan(slices, None)
+def whole(wanted: int, room: Room) -> Take:
+    """Give all that is wanted, or nothing."""
+    fits = wanted <= room.budget_left
+    return Take(wanted) if fits else Take(0, BlockedBy.CHUNKING_OFF)

@@ -10,14 +10,16 @@ import streamlit as st
 
 from s11.explain import count
 from s11.figures.timeline_info import Axis
+from s11.policies import CHUNKING
+from s11.presets import ABOUT, FLAGS, TITLES
 from s11.ui import simulator_state as state
 from s11.ui.runs import largest_chunk
-from s11.ui.simulator_state import DEFAULTS, LINK_CHECKS, PRESETS
+from s11.ui.simulator_state import DEFAULTS, ENGINES, LINK_CHECKS, PRESETS
 
 
 def scenario_controls() -> None:
     """Lay the controls that say what is asked of the engine."""
-    places = st.container(key="pair_controls").columns(4, vertical_alignment="bottom")
+    places = st.container(key="pair_controls").columns([3, 3, 3, 4, 3], vertical_alignment="bottom")
     with places[0]:
         _number(
             "prompt",
@@ -39,7 +41,17 @@ def scenario_controls() -> None:
             (state.MIN_TARGET_MS, state.MAX_TARGET_MS, 5.0),
             help="The longest gap between two tokens that a user should see.",
         )
-    with places[3].popover("Advanced", icon=":material/tune:", width="stretch"):
+    with places[3]:
+        st.selectbox(
+            "Scheduler",
+            options=list(TITLES.values()),
+            index=list(TITLES.values()).index(DEFAULTS["policy"]),
+            key="policy",
+            bind="query-params",
+            help="Who decides what a step holds.\n\n"
+            + "\n".join(f"- **{TITLES[policy]}**: {ABOUT[policy]}" for policy in TITLES),
+        )
+    with places[4].popover("Advanced", icon=":material/tune:", width="stretch"):
         _advanced()
 
 
@@ -51,7 +63,10 @@ def chunk_controls() -> None:
         value=DEFAULTS["chunking"],
         key="chunking",
         bind="query-params",
-        help="Off: the prompt is one indivisible slice.",
+        disabled=state.policy() not in CHUNKING,
+        help="Off: the prompt is one indivisible slice."
+        if state.policy() in CHUNKING
+        else f"{TITLES[state.policy()]} always takes prompts whole.",
     )
     best = _best()
     with slider_place:
@@ -67,11 +82,20 @@ def preset_links() -> None:
         f'<a href="?{escape(urlencode(parameters))}" target="_self">{escape(label)}</a>'
         for label, parameters in PRESETS.items()
     )
-    st.html(f'<nav class="presets" aria-label="Presets">Try: {links}</nav>')
+    engines = " ".join(
+        f'<a href="?{escape(urlencode(parameters))}" target="_self">{escape(label)}</a>'
+        for label, parameters in ENGINES.items()
+    )
+    st.html(
+        f'<nav class="presets" aria-label="Presets">Try: {links}</nav>'
+        f'<nav class="presets" aria-label="Engines as they come">As it comes: {engines}</nav>'
+    )
 
 
 def _best() -> int | None:
     """Return the largest chunk within the target, None where none is or values clash."""
+    if state.policy() not in CHUNKING:
+        return None
     try:
         return largest_chunk(state.experiment().with_chunk_tokens(1))
     except ValueError:
@@ -104,7 +128,7 @@ def _chunk_slider(best: int | None) -> None:
         value=DEFAULTS["chunk"],
         key="chunk",
         bind="query-params",
-        disabled=not state.value_of("chunking"),
+        disabled=not state.value_of("chunking") or state.policy() not in CHUNKING,
         help="The most tokens of one prompt that are computed in one step. "
         "Arrow keys move it; any other size is set as the chunk cap under Advanced.",
     )
@@ -118,14 +142,21 @@ def _advanced() -> None:
             "Token budget (tokens per step)",
             (1, state.MAX_BUDGET, 512),
             placeholder="no budget",
-            help="Most tokens in one step, decodes included (vLLM: max_num_batched_tokens).",
+            help=f"Most tokens in one step, decodes included{_flags('token_budget')}.",
         )
         _number(
             "seats",
             "Most running requests",
             (1, state.MAX_BUDGET, 1),
             placeholder="no limit",
-            help="Seats for requests that prefill or decode (vLLM: max_num_seqs).",
+            help=f"Seats for requests that prefill or decode{_flags('max_seqs')}.",
+        )
+        _number(
+            "interval",
+            "At most one prefill step in every (steps)",
+            (1, state.MAX_STEPS_APART, 1),
+            help="While anyone decodes, a step that carries prompt tokens is followed by so many "
+            f"less one that do not{_flags('prefill_interval')}.",
         )
     with right:
         st.number_input(
@@ -137,14 +168,22 @@ def _advanced() -> None:
             placeholder="as the slider",
             key="exact_chunk",
             on_change=_take_exact_chunk,
-            help="Sets the chunk size to any number, also one that does not divide the prompt "
-            "(vLLM: long_prefill_token_threshold).",
+            help="Sets the chunk size to any number, also one that does not divide the prompt"
+            f"{_flags('chunk_tokens')}.",
         )
         _number(
             "prompts",
             "Long prompts at once",
             (1, state.MAX_PROMPTS, 1),
             help="How many prompts of that length arrive together.",
+        )
+        st.toggle(
+            "Decodes ride along (SGLang)",
+            value=DEFAULTS["mixed"],
+            key="mixed",
+            bind="query-params",
+            disabled=state.policy() != "sglang",
+            help="SGLang's --enable-mixed-chunk: off, a step is prefill or decode.",
         )
     cost = st.columns(3)
     for place, key, label, step in (
@@ -154,6 +193,12 @@ def _advanced() -> None:
     ):
         with place:
             _number(key, label, (0.0, state.MAX_COEFFICIENT_MS, step))
+
+
+def _flags(knob: str) -> str:
+    """Return what the engines call a knob, in brackets."""
+    names = [f"{TITLES[policy]}: {flags[knob]}" for policy, flags in FLAGS.items() if knob in flags]
+    return f" ({'; '.join(names)})"
 
 
 def _take_exact_chunk() -> None:
@@ -170,7 +215,9 @@ def _take_chunk(chunk_tokens: int) -> None:
 
 def _snap(best: int | None) -> None:
     if best is None:
-        st.button("No chunk size meets the target", disabled=True, key="snap")
+        whole = state.policy() not in CHUNKING
+        label = "This scheduler has no chunk size" if whole else "No chunk size meets the target"
+        st.button(label, disabled=True, key="snap")
         return
     st.button(
         f"Largest chunk within the target: {count(best, 'token')}",

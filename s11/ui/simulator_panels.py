@@ -67,7 +67,7 @@ class _Shown:
 
     @property
     def chunking(self) -> bool:
-        return self.experiment.policy == "chunked"
+        return self.experiment.chunking
 
 
 def _shown(chart_place: DeltaGenerator) -> _Shown:
@@ -179,7 +179,7 @@ def _sentence(experiment: Experiment, explanation: Explanation) -> None:
             icon=":material/hourglass_disabled:",
         )
     chunk = experiment.limits.chunk_tokens
-    if experiment.policy != "chunked" or not chunk:
+    if not experiment.chunking or not chunk:
         return
     prompt_tokens = longest_prompt_tokens(experiment)
     shown = min(chunk, prompt_tokens)

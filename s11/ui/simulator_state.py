@@ -13,15 +13,20 @@ from s11.costs import LinearCost
 from s11.experiment import Experiment
 from s11.figures.timeline_info import Axis
 from s11.plan import EngineLimits
+from s11.presets import PRESETS as ENGINE_PRESETS
+from s11.presets import TITLES
 from s11.ui.frame import PICTURE_FORMATS
 from s11.ui.link_checks import one_of, whole
 from s11.workload import Request, chapter_scenario
 
 MAX_PROMPT, MAX_USERS, MAX_PROMPTS = 131_072, 1_024, 8
 MAX_BUDGET, MIN_TARGET_MS, MAX_TARGET_MS, MAX_COEFFICIENT_MS = 1_048_576, 0.1, 10_000.0, 1_000.0
-SMALLEST_STOP, SHORTEST_SLIDER = 64, 512
+SMALLEST_STOP, SHORTEST_SLIDER, MAX_STEPS_APART = 64, 512, 100
 
 DEFAULTS: dict[str, Any] = {
+    "policy": TITLES["chunked"],
+    "mixed": False,
+    "interval": 1,
     "chunk": 1024,
     "chunking": True,
     "prompt": 8192,
@@ -49,6 +54,28 @@ PRESETS: dict[str, dict[str, str]] = {
 }
 
 
+ENGINES: dict[str, dict[str, str]] = {
+    preset.title: {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in {
+            "policy": TITLES[preset.policy],
+            "chunking": preset.limits.chunking,
+            "chunk": preset.limits.chunk_tokens or MAX_PROMPT,
+            "budget": preset.limits.token_budget,
+            "seats": preset.limits.max_seqs,
+        }.items()
+        if value is not None and value != DEFAULTS[name]
+    }
+    for preset in (
+        ENGINE_PRESETS["vllm-16k"],
+        ENGINE_PRESETS["vllm-2k"],
+        ENGINE_PRESETS["sglang-8k"],
+        ENGINE_PRESETS["tensorrt-llm"],
+    )
+}
+"""Links to engines as they come; a chunk cap that is off is the longest prompt."""
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """How the timeline is looked at."""
@@ -67,6 +94,12 @@ def value_of(key: str) -> Any:
     return st.session_state.get(key, DEFAULTS[key])
 
 
+def policy() -> str:
+    """Return the chosen scheduler's name in the registry."""
+    chosen = value_of("policy")
+    return next(name for name, title in TITLES.items() if title == chosen)
+
+
 def experiment() -> Experiment:
     """Return the experiment that the controls describe.
 
@@ -79,13 +112,15 @@ def experiment() -> Experiment:
         Request(request_id=f"long-{number + 1}", prompt_tokens=prompt_tokens)
         for number in range(int(value_of("prompts")))
     )
-    return Experiment(
+    described = Experiment(
         workload=replace(scenario, requests=requests),
-        policy="chunked" if value_of("chunking") else "whole_prompt",
+        policy=policy(),
         limits=EngineLimits(
             token_budget=value_of("budget"),
             max_seqs=value_of("seats"),
             chunk_tokens=int(value_of("chunk")),
+            mixed=bool(value_of("mixed")),
+            prefill_interval=int(value_of("interval")),
         ),
         cost=LinearCost(
             fixed_ms=value_of("fixed"),
@@ -94,6 +129,7 @@ def experiment() -> Experiment:
         ),
         itl_target_ms=value_of("target"),
     )
+    return described if value_of("chunking") else described.chunking_off()
 
 
 def view() -> View:
@@ -125,6 +161,9 @@ def _number(low: float, high: float) -> Callable[[str], Any]:
 
 
 LINK_CHECKS: dict[str, Callable[[str], Any]] = {
+    "policy": one_of(*TITLES.values()),
+    "mixed": one_of("true", "false"),
+    "interval": whole(1, MAX_STEPS_APART),
     "chunk": whole(1, MAX_PROMPT),
     "chunking": one_of("true", "false"),
     "prompt": whole(1, MAX_PROMPT),

@@ -21,7 +21,7 @@ def plan(
     limits = EngineLimits(token_budget=budget, chunk_tokens=chunk, max_seqs=seats)
     made = whole_prompt(batch, limits)
     assert list(waiting) == list(range(len(remaining)))
-    return [(request, tokens) for request, tokens in made.slices], made.blocked_by
+    return [(part.request, part.tokens) for part in made.slices], made.blocked_by
 
 
 def test_prompts_are_whole_whatever_the_chunk_cap() -> None:

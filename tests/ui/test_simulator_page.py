@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from s11.ui.simulator_state import LINK_CHECKS, PRESETS, chunk_stops
+from s11.presets import TITLES
+from s11.ui.simulator_state import ENGINES, LINK_CHECKS, PRESETS, chunk_stops
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -152,7 +153,66 @@ def test_contradictions_are_refused_in_a_sentence_and_controls_stay(page, parame
     assert app.select_slider(key="chunk").value == 1024
 
 
+# A decode step of 24 users takes 5.2 ms, a chunk of 1,024 by itself 22.432 ms, beside them 23.632.
+SCHEDULERS = {
+    "vllm_v1": ({}, "23.6 ms", "189 ms"),
+    "tensorrt_llm": ({}, "23.6 ms", "189 ms"),
+    # One prompt step of 151.456 ms by itself, and the decode step after it.
+    "prefill_first": ({}, "157 ms", "151 ms"),
+    # Eight chunks by themselves, 179.456 ms, and the decode step after them.
+    "sglang": ({}, "185 ms", "179 ms"),
+    # 1,024 less 24 decodes, in whole pages of 16: 992. Eight of 23.056 ms, the last 9.808 ms.
+    "sglang, mixed": ({"mixed": "true"}, "23.1 ms", "194 ms"),
+    "request_level": ({}, "5.2 ms", "never"),
+    # 5.2 + 0.018 n within 50 ms: 2,488 tokens, three times, then 728.
+    "slo_adaptive": ({"chunk": "8192"}, "50 ms", "168 ms"),
+    # The chunks alone, and 131,072 bytes a token over 50 GB/s, and 1 ms: 22.475 ms.
+    "disaggregated": ({}, "5.2 ms", "202 ms"),
+    # Seven times three decode steps between the chunks.
+    "chunked, every 4th": ({"interval": "4"}, "23.6 ms", "298 ms"),
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_each_scheduler_serves_the_chapters_prompt_in_its_own_way(page, name: str):
+    parameters, stall, ttft = SCHEDULERS[name]
+    app = page(policy=TITLES[name.split(",")[0]], **parameters)
+    assert not app.exception
+    assert figures(app)["Longest stall"][0] == stall
+    assert figures(app)["TTFT, long prompt"][0] == ttft
+
+
+def test_a_scheduler_of_whole_prompts_has_no_chunk_size(page):
+    app = page(policy="Prefill first")
+    assert app.select_slider(key="chunk").disabled
+    assert app.toggle(key="chunking").disabled
+    assert app.button(key="snap").label == "This scheduler has no chunk size"
+
+
+def test_prompts_that_run_by_themselves_are_said_to(page):
+    app = page(policy="SGLang")
+    assert "For 8 steps in a row prompts run by themselves and no stream gets a token" in words(app)
+    assert "frozen 185 ms" in str(spec(app)["layout"]["annotations"])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engines_as_they_come_open_without_a_note(page, engine: str):
+    app = page(**ENGINES[engine])
+    assert not app.exception
+    assert not app.info
+    assert app.selectbox(key="policy").value == ENGINES[engine]["policy"]
+
+
+def test_vllm_as_it_comes_takes_what_the_budget_leaves(page):
+    """Budget 2,048 beside 24 decodes: 2,024 a step, so 8,192 tokens take five."""
+    app = page(**ENGINES["vLLM V1, smaller GPU"])
+    assert spec(app)["layout"]["meta"]["step_count"] == 2 + 5 + 3
+
+
 HOSTILE = {
+    "policy": ["chunked", "SGLang ", ""],
+    "mixed": ["yes"],
+    "interval": ["0", "101", "x"],
     "chunk": ["0", "-1", "1e9", "<script>", "1,024", "9" * 5000, ""],
     "chunking": ["maybe", "1"],
     "prompt": ["0", "131073", "nan", "inf"],

@@ -1,0 +1,386 @@
+"""The only event loop.
+
+A step costs the same however many requests decode in it: decodes are counted, and a
+request's end is filed under the number of the decode step that gives its last token. Equal
+steps run in an inner loop until something happens: an arrival, a last token, a prompt
+complete, blocks run short.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from itertools import accumulate, repeat
+
+from s11.experiment import Experiment
+from s11.kv_blocks import BlockPool
+from s11.plan import AmpleMemory, Batch, BlockedBy, StepPlan
+from s11.policies import POLICIES
+from s11.prefix_cache import PrefixCachingPool
+from s11.recorder import Recorder
+from s11.results import Result
+from s11.workload import Request
+
+UNTIL_SOMETHING_HAPPENS = 2**62
+SHORT_RUN = 4  # steps: below that a loop is faster than what C does at once
+MOST_ROUNDS_ALONE = 3
+DECODE_ONLY = StepPlan((), None)
+SEATS_TAKEN = StepPlan((), BlockedBy.SEATS)
+NO_BLOCKS_EVER = StepPlan((), BlockedBy.KV_BLOCKS)
+
+
+class Engine:
+    """One worker: its clock, its requests, and what it notes.
+
+    requests: in arrival order; their arrivals are placed on the clock by `start_clock`.
+    handed_over: they come from a prefill worker with their first token: they only decode.
+    now_ms: when the clock starts.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        max_steps: int,
+        *,
+        requests: Sequence[Request],
+        streaming_users: int,
+        handed_over: bool = False,
+        now_ms: float = 0.0,
+    ) -> None:
+        limits = experiment.limits
+        self.requests, self.users, self.limits = requests, streaming_users, limits
+        self.handed_over = handed_over
+        self.budget = limits.tokens_per_step()
+        self.most_running = min(limits.seats(), self.budget)
+        self.policy, self.cost = POLICIES[experiment.policy], experiment.cost
+        self.max_steps = max_steps
+        self.stopped = self.stuck = False
+        self.now_ms = now_ms
+        self.known_tokens = [request.prompt_tokens for request in requests]
+        remaining_tokens = self.known_tokens.copy()
+        self.pool: BlockPool | None = None
+        if limits.prefix_caching:
+            self.pool = PrefixCachingPool(limits, self.known_tokens, requests)
+        elif limits.kv_blocks is not None:
+            self.pool = BlockPool(limits, self.known_tokens)
+        self.batch = Batch(
+            decoding=streaming_users,
+            remaining_tokens=remaining_tokens,
+            memory=self.pool or AmpleMemory(),
+            step_ms=experiment.cost.step_ms,
+            itl_target_ms=experiment.itl_target_ms,
+        )
+        self.arrivals_ms: list[float] = []
+        self.arrived = 0
+        self.rejected: list[int] = []
+        self.seats = [0] * len(requests)  # the number of its admission; 0 without a seat
+        self.outputs = [0] * len(requests)
+        self.rounds_alone: defaultdict[int, int] = defaultdict(int)
+        self.blocked_by: BlockedBy | None = None
+        self.last_prefill_step: int | None = None
+
+        self.decode_steps = 0
+        self.ends_with_decode: defaultdict[int, list[int]] = defaultdict(list)
+        self.end_steps: list[int] = []  # a heap of that table's keys, and of some gone by
+        self.span: dict[int, tuple[float, int]] = {}  # of who decodes: its token's time, decode
+        self.notes = Recorder(requests)
+        if now_ms:
+            self.notes.idle_until.append((0, now_ms))
+
+    def start_clock(self) -> None:
+        """Place the arrivals on the clock: they count from now."""
+        self.arrivals_ms = [self.now_ms + request.arrival_ms for request in self.requests]
+
+    def serve(self) -> None:
+        """Run until every request is done or nothing can change any more."""
+        batch = self.batch
+        while not self.stopped:
+            self._take_arrivals()
+            plan = DECODE_ONLY
+            to_plan = batch.prefilling or batch.waiting or self.pool is not None
+            if self.handed_over:
+                plan = SEATS_TAKEN if batch.waiting else DECODE_ONLY
+            elif self.stuck:
+                plan = NO_BLOCKS_EVER
+            elif to_plan:
+                if self.limits.prefill_interval > 1:
+                    batch.prefill_held = self._prefill_held_steps() > 0
+                plan = self.policy(batch, self.limits)
+                self.blocked_by = plan.blocked_by
+                if plan.preempted:
+                    self._preempt(plan.preempted)
+                if plan.slices:
+                    self._prefill(plan)
+                    continue
+            more_to_come = self.arrived < len(self.arrivals_ms)
+            passing = plan.preempted or plan.blocked_by is BlockedBy.PREFILL_INTERVAL
+            if batch.decoding > self.users or (self.users and (more_to_come or passing)):
+                self._decode(plan)
+            elif plan.preempted:
+                self._pass_an_empty_step(plan)
+            elif more_to_come:
+                self.now_ms = self.arrivals_ms[self.arrived]
+                self.notes.idle_until.append((len(self.notes.ends_ms), self.now_ms))
+            else:
+                return
+
+    def stream(self, steps: int) -> None:
+        """Run decode-only steps for the streaming users, before or after the requests."""
+        ran = self.advance(steps)
+        if self.pool is not None:
+            self.notes.kv_blocks += self.pool.take_decode_steps(ran)
+
+    def advance(self, steps: int, plan: StepPlan = DECODE_ONLY) -> int:
+        """Run up to `steps` equal steps; stop early at a last token or an arrival.
+
+        Returns how many were run.
+        """
+        batch, notes = self.batch, self.notes
+        decoding = batch.decoding if plan.decodes else 0
+        prefill_tokens = 0
+        for part in plan.slices:
+            prefill_tokens += part.tokens
+        assert prefill_tokens + decoding <= self.budget, "the budget is kept"
+        duration_ms = self.cost.step_ms(prefill_tokens=prefill_tokens, decode_tokens=decoding)
+        until_ms = math.inf
+        if self.arrived < len(self.arrivals_ms):
+            until_ms = self.arrivals_ms[self.arrived]
+        ends_ms, ran = notes.ends_ms, 0
+        most: float = min(steps, self.max_steps - len(ends_ms))
+        to_an_end = self._decodes_until_an_end() if decoding else math.inf
+        most = min(most, to_an_end)
+        now_ms = self.now_ms
+        if most <= SHORT_RUN or now_ms + SHORT_RUN * duration_ms >= until_ms:
+            while ran < most:
+                now_ms += duration_ms
+                ends_ms.append(now_ms)
+                ran += 1
+                if now_ms >= until_ms:
+                    break
+        else:
+            if until_ms < math.inf:
+                most = min(most, int((until_ms - now_ms) / duration_ms) + 2)
+            run_ms = list(accumulate(repeat(duration_ms, int(most)), initial=now_ms))
+            ran = min(int(most), bisect_left(run_ms, until_ms, lo=1))
+            ends_ms += run_ms[1 : ran + 1]
+            now_ms = run_ms[ran]
+        happened = now_ms >= until_ms or ran == to_an_end
+        if not happened and ran < steps and len(ends_ms) == self.max_steps:
+            self.stopped = True
+        if now_ms == self.now_ms and ran:
+            raise ValueError(
+                f"cost: a step of {duration_ms:g} ms is too short to move a clock that "
+                f"stands at {now_ms:g} ms"
+            )
+        self.now_ms = now_ms
+        notes.durations_ms.append(duration_ms)
+        notes.runs.append(
+            (
+                ran,
+                prefill_tokens,
+                decoding,
+                batch.decoding - decoding,
+                len(batch.waiting),
+                self._blocked_request(plan) if plan.blocked_by else -1,
+                plan.blocked_by.code if plan.blocked_by else 0,
+            )
+        )
+        if decoding:
+            self.decode_steps += ran
+        return ran
+
+    def _decodes_until_an_end(self) -> float:
+        """Return after how many decode steps the next request has its last token."""
+        steps = self.end_steps
+        while steps and (steps[0] < self.decode_steps or steps[0] not in self.ends_with_decode):
+            heappop(steps)
+        return steps[0] - self.decode_steps + 1 if steps else math.inf
+
+    def result(self) -> Result:
+        """Return the run's tables."""
+        notes = self.notes
+        for request in list(self.span):
+            self._close_span(request)
+        never: list[str] = []
+        endless: list[str] = []
+        refused = set(self.rejected)
+        for row, asked in enumerate(() if self.stopped else self.requests):
+            if row not in refused and math.isnan(notes.last_token_ms[row]):
+                began = not math.isnan(notes.first_scheduled_ms[row])
+                (endless if began else never).append(asked.request_id)
+        return Result(
+            steps=notes.step_table(self.cost),
+            slices=notes.slice_table(),
+            requests=notes.request_table(self.arrivals_ms),
+            admissions=notes.admission_table(),
+            preemptions=notes.preemption_table(),
+            spans=notes.span_table(),
+            streaming_users=self.users,
+            never_scheduled=tuple(never),
+            never_scheduled_because=str(self.blocked_by) if never and self.blocked_by else None,
+            never_finished=tuple(endless),
+            rejected=tuple([self.requests[row].request_id for row in self.rejected]),
+            stopped_at_max_steps=self.stopped,
+        )
+
+    def _take_arrivals(self) -> None:
+        batch, arrivals_ms = self.batch, self.arrivals_ms
+        longest = self.limits.max_model_len
+        while self.arrived < len(arrivals_ms) and arrivals_ms[self.arrived] <= self.now_ms:
+            if longest is not None and self.known_tokens[self.arrived] > longest:
+                self.rejected.append(self.arrived)
+            elif self.handed_over and self.requests[self.arrived].output_tokens == 1:
+                self._next_output(self.arrived, arrivals_ms[self.arrived])
+            else:
+                batch.waiting.append(self.arrived)
+            self.arrived += 1
+        if self.handed_over:
+            while batch.waiting and batch.decoding < self.most_running:
+                request = batch.waiting.popleft()
+                self.notes.admitted(request, self.now_ms, 0)
+                self._next_output(request, self.arrivals_ms[request])
+
+    def _prefill_held_steps(self) -> int:
+        """Return for how many steps more the interval holds prefill back; 0: not at all."""
+        if not self.batch.decoding or self.last_prefill_step is None:
+            return 0
+        since = len(self.notes.ends_ms) - 1 - self.last_prefill_step
+        return self.limits.prefill_interval - 1 - since
+
+    def _decode(self, plan: StepPlan) -> None:
+        """Run decode-only steps until something happens that a plan could look different for."""
+        steps: float = UNTIL_SOMETHING_HAPPENS
+        if plan.blocked_by is BlockedBy.PREFILL_INTERVAL:
+            steps = self._prefill_held_steps()
+        if plan.preempted or (self.batch.waiting and self.limits.prefix_caching):
+            steps = 1
+        if self.pool is not None:
+            steps = min(steps, 1 + self.pool.further_decode_steps())
+        ran = self.advance(int(steps), plan)
+        if self.pool is not None and ran:
+            self.notes.kv_blocks.append(self.pool.held_blocks)
+            self.notes.kv_blocks += self.pool.take_decode_steps(ran - 1)
+        self._retire(())
+
+    def _pass_an_empty_step(self, plan: StepPlan) -> None:
+        """Let a step pass in which all that ran was preempted."""
+        if self.cost.step_ms(prefill_tokens=0, decode_tokens=0) > 0 and self.advance(1, plan):
+            self.notes.kv_blocks.append(self.pool.held_blocks if self.pool else 0)
+
+    def _prefill(self, plan: StepPlan) -> None:
+        """Run the plan, up to as many steps as it says; retire what is done."""
+        batch, notes = self.batch, self.notes
+        remaining_tokens, known_tokens = batch.remaining_tokens, self.known_tokens
+        first = len(notes.ends_ms)
+        if first == self.max_steps:
+            self.stopped = True
+            return
+        for request, _, _, cached_tokens in plan.slices:
+            if not self.seats[request]:
+                admitted = batch.waiting.popleft()
+                assert admitted == request, "first come, first served"
+                batch.prefilling.append(request)
+                remaining_tokens[request] -= cached_tokens
+                notes.admitted(request, self.now_ms, cached_tokens)
+                self.seats[request] = len(notes.admissions)
+
+        alike = self.pool is None and self.limits.prefill_interval == 1
+        ran = self.advance(plan.steps if alike else 1, plan)
+        if self.pool is not None:
+            notes.kv_blocks.append(self.pool.held_blocks)
+        self.last_prefill_step = first + ran - 1
+
+        complete = []
+        for request, tokens, limited_by, _ in plan.slices:
+            known, wanted = known_tokens[request], remaining_tokens[request]
+            code = limited_by.code if limited_by else 0
+            for step in range(first, first + ran):
+                why = code if tokens < wanted else 0
+                notes.slices.append((step, request, known - wanted, tokens, wanted, why))
+                wanted -= tokens
+            assert wanted >= 0, "a slice lies within what is known"
+            remaining_tokens[request] = wanted
+            if not wanted:
+                batch.prefilling.remove(request)
+                complete.append(request)
+        self._retire(complete)
+
+    def _retire(self, complete: Sequence[int]) -> None:
+        """Give their next output to the prompts just complete, and let go who has its last."""
+        done = self.ends_with_decode.pop(self.decode_steps - 1, [])
+        for request in done:
+            self.notes.last_token_ms[request] = self.now_ms
+            self.batch.decoding -= 1
+            self._close_span(request)
+        for request in complete:
+            if self._next_output(request, self.now_ms):
+                done.append(request)
+        if self.pool is not None and done:
+            for request in sorted(done, key=self.seats.__getitem__):
+                self.pool.release(request)
+
+    def _next_output(self, request: int, token_ms: float) -> bool:
+        """Give a request the output of its prefill; return whether that was its last."""
+        notes = self.notes
+        if math.isnan(notes.first_token_ms[request]):
+            notes.first_token_ms[request] = token_ms
+        self.outputs[request] += 1
+        decodes = self.requests[request].output_tokens - self.outputs[request]
+        self.span[request] = (token_ms, self.decode_steps)
+        if not decodes:
+            notes.last_token_ms[request] = token_ms
+            self._close_span(request)
+            return True
+        self.batch.decoding += 1
+        last = self.decode_steps + decodes - 1
+        if last not in self.ends_with_decode:
+            heappush(self.end_steps, last)
+        self.ends_with_decode[last].append(request)
+        if self.pool is not None:
+            self.pool.begin_decoding(request)
+        return False
+
+    def _close_span(self, request: int) -> None:
+        token_ms, first_decode = self.span.pop(request)
+        decodes = self.decode_steps - first_decode
+        self.outputs[request] += decodes
+        self.notes.spans.append((request, token_ms, first_decode, decodes))
+
+    def _preempt(self, victims: Sequence[int]) -> None:
+        """Send requests that lost their blocks to the front of the queue, outputs kept."""
+        batch = self.batch
+        for request in victims:
+            self.notes.preemptions.append((request, self.now_ms, len(self.notes.ends_ms)))
+            if request in self.span:
+                left = self.requests[request].output_tokens - self.outputs[request]
+                last = self.span[request][1] + left - 1
+                self.ends_with_decode[last].remove(request)
+                if not self.ends_with_decode[last]:
+                    del self.ends_with_decode[last]
+                batch.decoding -= 1
+                self._close_span(request)
+            else:
+                batch.prefilling.remove(request)
+            known = self.requests[request].prompt_tokens + self.outputs[request]
+            self.known_tokens[request] = batch.remaining_tokens[request] = known
+            self.seats[request] = 0
+            batch.waiting.appendleft(request)
+        if self.pool is not None and not self.pool.tokens:
+            # Alone, and still too large. An engine goes on like that for ever.
+            alone = victims[-1]
+            self.rounds_alone[alone] += 1
+            self.stuck = len(victims) == 1 and self.rounds_alone[alone] == MOST_ROUNDS_ALONE
+            self.blocked_by = BlockedBy.KV_BLOCKS
+
+    def _blocked_request(self, plan: StepPlan) -> int:
+        """Return the first request that wants prefill and gets none, -1 where there is none."""
+        if plan.blocked_by is BlockedBy.PREEMPTION:  # the queue is closed
+            return self.batch.waiting[0]
+        served = {part.request for part in plan.slices}
+        for request in self.batch.prefilling:
+            if request not in served:
+                return request
+        return self.batch.waiting[0] if self.batch.waiting else -1
