@@ -19,7 +19,9 @@ from s11.attention import MAX_CHECK_TOKENS, Fault
 from s11.checks import MAX_TOKENS, MAX_USERS, require_choice, require_int, require_ms
 from s11.costs import COST_MODELS
 from s11.experiment import MAX_TARGET_MS
+from s11.plan import MAX_INTERVAL
 from s11.policies import POLICIES
+from s11.presets import PRESETS
 from s11.workload import MAX_SCENARIO_STEPS
 
 
@@ -171,9 +173,9 @@ def _scenario_options(parser: argparse.ArgumentParser) -> None:
         "--request",
         action="append",
         type=commands.request_from_text,
-        metavar="MS:PROMPT[:OUTPUT]",
-        help="a request in place of the long prompt: arrival, prompt and output tokens "
-        "(may be given again)",
+        metavar="MS:PROMPT[:OUTPUT[:GROUP=TOKENS]]",
+        help="a request in place of the long prompt: arrival, prompt and output tokens, and "
+        "the prefix that it shares with its group (may be given again)",
     )
     parser.add_argument("--chunk-tokens", type=_Whole("chunk_tokens", 1, MAX_TOKENS))
     parser.add_argument("--token-budget", type=_Whole("token_budget", 1, MAX_TOKENS))
@@ -181,15 +183,45 @@ def _scenario_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--itl-target-ms", type=_Number("itl_target_ms", 0, MAX_TARGET_MS, above=True)
     )
-    policy = parser.add_mutually_exclusive_group()
-    policy.add_argument("--policy", type=_Choice("policy", tuple(POLICIES)))
-    policy.add_argument(
-        "--no-chunking",
-        dest="policy",
-        action="store_const",
-        const="whole_prompt",
-        help="whole prompts: the same as --policy whole_prompt",
+    parser.add_argument(
+        "--engine",
+        type=_Choice("engine", tuple(PRESETS)),
+        help=f"a real engine's scheduler and limits as they come: {', '.join(PRESETS)}",
     )
+    parser.add_argument(
+        "--policy",
+        type=_Choice("policy", tuple(POLICIES)),
+        help=f"the scheduler: {', '.join(POLICIES)}",
+    )
+    parser.add_argument(
+        "--no-chunking",
+        action="store_true",
+        default=None,
+        help="whole prompts: for the default scheduler the same as --policy whole_prompt",
+    )
+    for name, about in (
+        ("block-size", "tokens in one KV block"),
+        ("kv-blocks", "KV blocks in the pool, none without"),
+        ("max-model-len", "refuse longer prompts"),
+    ):
+        parser.add_argument(
+            f"--{name}", type=_Whole(name.replace("-", "_"), 1, MAX_TOKENS), help=about
+        )
+    parser.add_argument(
+        "--prefill-interval",
+        type=_Whole("prefill_interval", 1, MAX_INTERVAL),
+        help="at most one step with prompt tokens in every so many, while anyone decodes",
+    )
+    for name, about in (
+        ("mixed", "decodes ride along in prefill steps (sglang)"),
+        ("prefix-caching", "share whole blocks of equal beginnings"),
+        ("reserve-full-prompt", "admit only where the whole prompt would fit in the free blocks"),
+        ("align-first-chunk", "floor a newcomer's budget-cut chunk to whole blocks"),
+    ):
+        parser.add_argument(f"--{name}", action="store_true", default=None, help=about)
+    parser.add_argument("--kv-bytes-per-token", type=_Whole("kv_bytes_per_token", 1, 2**30))
+    parser.add_argument("--link-bytes-per-s", type=_Number("link_bytes_per_s", 1e3, 1e15))
+    parser.add_argument("--link-latency-ms", type=_Number("link_latency_ms", 0, 1e6))
     parser.add_argument("--cost", type=_Choice("cost", tuple(COST_MODELS)))
     for name in ("fixed-ms", "prefill-ms-per-token", "decode-ms-per-token"):
         parser.add_argument(f"--{name}", type=_Number(name.replace("-", "_"), 0, 1e6))

@@ -18,6 +18,7 @@ from s11.experiment import Experiment
 from s11.explain import explain
 from s11.metrics import measure
 from s11.policies import CHUNKING
+from s11.presets import PRESETS
 from s11.simulator import simulate
 from s11.sweeps import chunk_sizes, longest_prompt_tokens, run, sweep_chunk_sizes
 from s11.terminal import console, progress
@@ -63,39 +64,48 @@ def experiment_from(options: argparse.Namespace) -> Experiment:
         workload, **{name: given[name] for name in WORKLOAD_OPTIONS[1:] if name in given}
     )
 
+    if "engine" in given:
+        experiment = PRESETS[given["engine"]].of(experiment)
+
     def changed(part: Any) -> Any:
         return replace(part, **{f.name: given[f.name] for f in fields(part) if f.name in given})
 
-    return replace(
+    described = replace(
         experiment,
         workload=workload,
         limits=changed(experiment.limits),
         cost=changed(experiment.cost),
+        hand_over=changed(experiment.hand_over),
         **{name: given[name] for name in ("policy", "itl_target_ms") if name in given},
     )
+    return described.chunking_off() if "no_chunking" in given else described
 
 
 def request_from_text(text: str) -> Request:
-    """Return the request in `MS:PROMPT[:OUTPUT]`.
+    """Return the request in `MS:PROMPT[:OUTPUT[:GROUP=TOKENS]]`.
 
     Raises:
         argparse.ArgumentTypeError: another form, or a value out of range.
     """
-    parts = text.split(":")
+    parts = text.split(":", 3)
+    group, sign, shared = parts[3].rpartition("=") if len(parts) == 4 else ("", "", "0")
     try:
-        if len(parts) not in (2, 3):
+        if len(parts) < 2 or bool(sign) != (len(parts) == 4):
             raise ValueError
-        arrival_ms, tokens = float(parts[0]), [int(part) for part in parts[1:]]
+        arrival_ms, tokens = float(parts[0]), [int(part) for part in [*parts[1:3], shared]]
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"request: {text[:60]!r} is not MS:PROMPT or MS:PROMPT:OUTPUT in numbers"
+            f"request: {text[:60]!r} is not MS:PROMPT, MS:PROMPT:OUTPUT or "
+            "MS:PROMPT:OUTPUT:GROUP=TOKENS in numbers"
         ) from None
     try:
         return Request(
             request_id="request",
             arrival_ms=arrival_ms,
             prompt_tokens=tokens[0],
-            output_tokens=tokens[1] if len(tokens) > 1 else 1,
+            output_tokens=tokens[1] if len(parts) > 2 else 1,
+            shared_group=group if sign else None,
+            shared_tokens=tokens[-1],
         )
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"request: {error}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from s11.experiment import Experiment
@@ -81,10 +81,25 @@ def explain(
             ),
         )
     if metrics.longest_stall_ms is None:
-        return _nobody_streams(experiment, result, metrics, whole)
-    if metrics.longest_stall_ms > experiment.itl_target_ms:
-        return _stall(experiment, result, metrics)
-    return _smooth(experiment, result, metrics, whole)
+        told = _nobody_streams(experiment, result, metrics, whole)
+    elif metrics.longest_stall_ms > experiment.itl_target_ms:
+        told = _stall(experiment, result, metrics)
+    else:
+        told = _smooth(experiment, result, metrics, whole)
+    return replace(told, sentence=told.sentence + _memory(metrics))
+
+
+def _memory(metrics: Metrics) -> str:
+    """Return what preemptions and the prefix cache did, "" where they did nothing."""
+    sentence = ""
+    if metrics.preemptions:
+        sentence += (
+            f" The KV blocks ran short: {count(metrics.preemptions, 'preemption')}, after each of "
+            "which prompt and outputs are computed again."
+        )
+    if metrics.cached_tokens:
+        sentence += f" The prefix cache held {count(metrics.cached_tokens, 'prompt token')}."
+    return sentence
 
 
 def _prefill_steps(result: Result) -> int:
@@ -274,7 +289,15 @@ def _smooth(
         )
     steps = count(_prefill_steps(result), "prefill step")
     sentence = f"{steps} of {count(metrics.step_count, 'step')} carry prompt tokens"
-    if users and experiment.chunking and len(experiment.workload.requests) == 1:
+    if result.prefill_worker is not None:
+        travel_ms = experiment.hand_over.duration_ms(longest_prompt_tokens(experiment))
+        sentence = (
+            f"Another worker prefills, in {count(_prefill_steps(result), 'step')}, and the longest "
+            f"prompt's KV travels {ms(travel_ms)}; no decode step carries a prompt token"
+        )
+    elif result.steps.held_decodes.any():
+        sentence += ", and in some of them the streams stand still"
+    elif users and experiment.chunking and len(experiment.workload.requests) == 1:
         size = f"at most {count(int(result.prefilling.slices.tokens.max()), 'prompt token')}"
         sentence = f"Each of {steps} carries {size} and a token for each of {count(users, 'user')}"
     sentence += f"; the longest wait of a stream is {ms(stall)}"

@@ -168,7 +168,7 @@ def flag(policy: str, knob: str) -> str | None:
 READS: dict[str, frozenset[str]] = {
     policy: frozenset(knobs)
     for policy, knobs in {
-        "chunked": ("token_budget", "chunk_tokens", "max_seqs"),
+        "chunked": ("token_budget", "chunk_tokens", "max_seqs", "chunking"),
         "whole_prompt": ("token_budget", "max_seqs"),
         "request_level": ("token_budget", "max_seqs"),
         "prefill_first": ("token_budget", "max_seqs"),

@@ -46,7 +46,14 @@ def metrics_table(experiment: Experiment, metrics: Metrics, whole: Metrics) -> G
         ("makespan", ms(metrics.makespan_ms), ms(whole.makespan_ms)),
         ("steps", f"{metrics.step_count:,}", f"{whole.step_count:,}"),
     ]
-    return table("Figures", ("", experiment.policy, "chunking off"), rows)
+    for name in ("preemptions", "cached_tokens"):
+        both = getattr(metrics, name), getattr(whole, name)
+        if any(both):
+            rows.append((name.replace("_", " "), *(f"{value:,}" for value in both)))
+    columns = ("", experiment.policy, "chunking off")
+    if not experiment.chunking:  # the two are the same
+        return table("Figures", columns[:2], [row[:2] for row in rows])
+    return table("Figures", columns, rows)
 
 
 def print_sweep(

@@ -212,3 +212,61 @@ def test_as_a_program(root: Path) -> None:
     assert shown == Experiment()
     assert (bad.returncode, bad.stdout) == (2, "")
     assert len(bad.stderr.splitlines()) == 1
+
+
+def test_every_knob_of_the_engine_reaches_it(figures: Figures) -> None:
+    given = (
+        "--policy sglang --mixed --prefill-interval 3 --block-size 8 --kv-blocks 4000 "
+        "--prefix-caching --reserve-full-prompt --max-model-len 9000 --align-first-chunk "
+        "--kv-bytes-per-token 7 --link-bytes-per-s 2000 --link-latency-ms 3"
+    )
+    experiment = figures(*given.split())["experiment"]
+    assert experiment["policy"] == "sglang"
+    assert experiment["limits"] == {
+        "token_budget": None,
+        "chunk_tokens": 1024,
+        "max_seqs": None,
+        "chunking": True,
+        "mixed": True,
+        "prefill_interval": 3,
+        "block_size": 8,
+        "kv_blocks": 4000,
+        "prefix_caching": True,
+        "reserve_full_prompt": True,
+        "max_model_len": 9000,
+        "align_first_chunk": True,
+    }
+    assert experiment["hand_over"] == {
+        "kv_bytes_per_token": 7,
+        "link_bytes_per_s": 2000,
+        "link_latency_ms": 3,
+    }
+
+
+def test_an_engine_as_it_comes_and_one_knob_turned(figures: Figures) -> None:
+    """vLLM on a small GPU leaves 2,024 tokens a step beside 24 decodes: five steps, or nine
+    with a cap of 1,000."""
+    for given, steps in (((), 5), (("--chunk-tokens", "1000"), 9)):
+        data = figures("--engine", "vllm-2k", *given)
+        assert data["experiment"]["policy"] == "vllm_v1"
+        assert data["experiment"]["limits"]["token_budget"] == 2048
+        assert sum(step["prefill_tokens"] > 0 for step in data["steps"]) == steps
+
+
+def test_no_chunking_turns_off_whatever_engine_it_is(figures: Figures) -> None:
+    for policy in ("vllm_v1", "sglang", "tensorrt_llm", "chunked", "slo_adaptive"):
+        data = figures("--policy", policy, "--no-chunking")
+        assert [s["prefill_tokens"] for s in data["steps"] if s["prefill_tokens"]] == [8192]
+
+
+def test_preemptions_hits_and_refusals_are_in_the_json(figures: Figures) -> None:
+    """kv-decode-evicts-latest, then a shared beginning of 40 tokens: two blocks of 16."""
+    alone = ("--streaming-users", "0", "--policy", "vllm_v1")
+    given = ("--kv-blocks", "10", "--token-budget", "200", *["--request", "0:80:3"] * 2)
+    data = figures(*alone, *given)
+    assert data["preempted"] == {"1": ["1"]}
+    assert data["metrics"]["preemptions"] == 1
+    data = figures(*alone, "--prefix-caching", *["--request", "0:50:1:system=40"] * 2)
+    assert data["cached"] == {"0": {"1": 32}}
+    assert data["metrics"]["cached_tokens"] == 32
+    assert figures(*alone, "--max-model-len", "9", "--request", "0:10")["rejected"] == ["0"]

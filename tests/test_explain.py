@@ -5,7 +5,17 @@ import re
 import pytest
 from hypothesis import given, settings
 
-from s11 import EngineLimits, Experiment, LinearCost, Metrics, chapter_scenario, measure, simulate
+from s11 import (
+    EngineLimits,
+    Experiment,
+    LinearCost,
+    Metrics,
+    Request,
+    Workload,
+    chapter_scenario,
+    measure,
+    simulate,
+)
 from s11.explain import Explanation, Verdict, count, explain, ms, times, trade_off
 from s11.simulator import DEFAULT_MAX_STEPS
 from s11.sweeps import sweep_chunk_sizes
@@ -224,3 +234,73 @@ def test_the_trade_off_has_this_scenarios_figures() -> None:
     assert trade_off(None, None) == ""
     assert "Larger" not in trade_off(smaller, None)
     assert "Smaller" not in trade_off(None, larger)
+
+
+def test_a_batch_that_never_ends_lets_nobody_in() -> None:
+    made = explained(Experiment(policy="request_level"))
+    assert says(made, Verdict.NEVER_SCHEDULED, "while a batch runs", "24 streaming users")
+
+
+def test_no_token_fits_within_the_target() -> None:
+    """A decode step of 24 users takes 5.2 ms, one prompt token more 5.218."""
+    made = explained(Experiment(policy="slo_adaptive", itl_target_ms=5.21))
+    assert says(made, Verdict.NEVER_SCHEDULED, "not one prompt token fits", "5.2 ms")
+
+
+def test_decodes_that_fill_a_mixed_step_or_leave_less_than_a_block() -> None:
+    full = EngineLimits(chunk_tokens=24, mixed=True)
+    made = explained(Experiment(policy="sglang", limits=full))
+    assert says(made, Verdict.NEVER_SCHEDULED, "24 running decodes take all of the 24 tokens")
+    less = EngineLimits(chunk_tokens=30, mixed=True)
+    made = explained(Experiment(policy="sglang", limits=less))
+    assert says(made, Verdict.NEVER_SCHEDULED, "less of a step than one block of 16 tokens")
+
+
+def test_a_prompt_larger_than_the_pool_never_runs_where_it_is_taken_whole() -> None:
+    """8,192 tokens are 512 blocks of 16."""
+    limits = EngineLimits(chunk_tokens=None, kv_blocks=511)
+    made = explained(Experiment(limits=limits))
+    assert says(made, Verdict.NEVER_SCHEDULED, "more than the 511 KV blocks of 16 tokens")
+
+
+def test_a_request_that_outgrows_the_pool_never_finishes() -> None:
+    """Chunks of 1,024 fill 64 blocks each, so 511 hold seven of eight; then it begins anew."""
+    limits = EngineLimits(kv_blocks=511)
+    made = explained(Experiment(limits=limits))
+    parts = ("long grows to 8,192 tokens, 512 KV blocks", "pool has 511", "for ever")
+    assert says(made, Verdict.NEVER_FINISHED, *parts)
+    assert made.headline == "long never finishes"
+
+
+def test_prompts_by_themselves_freeze_the_streams() -> None:
+    """Eight chunks of 22.432 ms, then the decode step of 5.2: 184.656 ms, 3.7 times 50."""
+    made = explained(Experiment(policy="sglang"))
+    parts = ("For 8 steps in a row", "all 24 streams wait 185 ms", "3.7×")
+    assert says(made, Verdict.STALL, *parts)
+    made = explained(Experiment(policy="prefill_first"))
+    assert says(made, Verdict.STALL, "For one step", "157 ms")
+
+
+def test_two_workers_are_told_of_as_two() -> None:
+    """131,072 bytes a token over 50 GB/s, and 1 ms: 22.5 ms."""
+    made = explained(Experiment(policy="disaggregated"))
+    parts = ("Another worker prefills, in 8 steps", "travels 22.5 ms", "5.2 ms")
+    assert says(made, Verdict.SMOOTH, *parts)
+
+
+def test_what_memory_did_is_told() -> None:
+    """kv-decode-evicts-latest: 1 is preempted once. And of a, b finds one block of four."""
+    pressed = load(
+        *(request(name, 80, output_tokens=3) for name in "01"),
+        policy="vllm_v1",
+        budget=200,
+        kv_blocks=10,
+    )
+    assert "1 preemption, after each of which" in explained(pressed).sentence
+    shared = tuple(
+        Request(request_id=name, prompt_tokens=6, shared_group="g", shared_tokens=5)
+        for name in "ab"
+    )
+    limits = EngineLimits(block_size=4, prefix_caching=True)
+    cached = Experiment(workload=Workload(requests=shared), policy="vllm_v1", limits=limits)
+    assert "The prefix cache held 4 prompt tokens." in explained(cached).sentence
