@@ -96,33 +96,38 @@ class Engine:
 
     def serve(self) -> None:
         """Run until every request is done or nothing can change any more."""
-        batch = self.batch
+        batch, pool, limits, arrivals_ms = self.batch, self.pool, self.limits, self.arrivals_ms
         while not self.stopped:
-            self._take_arrivals()
-            plan = DECODE_ONLY
-            to_plan = batch.prefilling or batch.waiting or self.pool is not None
+            if self.arrived < len(arrivals_ms) and arrivals_ms[self.arrived] <= self.now_ms:
+                self._take_arrivals()
+            plan, surely_fit = DECODE_ONLY, math.inf
             if self.handed_over:
-                plan = SEATS_TAKEN if batch.waiting else DECODE_ONLY
+                plan = self._seat_handed_over()
             elif self.stuck:
                 plan = NO_BLOCKS_EVER
-            elif to_plan:
-                if self.limits.prefill_interval > 1:
-                    batch.prefill_held = self._prefill_held_steps() > 0
-                plan = self.policy(batch, self.limits)
-                self.blocked_by = plan.blocked_by
-                if plan.preempted:
-                    self._preempt(plan.preempted)
-                if plan.slices:
-                    self._prefill(plan)
-                    continue
-            more_to_come = self.arrived < len(self.arrivals_ms)
+            else:
+                to_plan = bool(batch.prefilling or batch.waiting)
+                if pool is not None and not to_plan:
+                    surely_fit = pool.surely_fit()
+                    to_plan = surely_fit < 1  # someone may have to go
+                if to_plan:
+                    if limits.prefill_interval > 1:
+                        batch.prefill_held = self._prefill_held_steps() > 0
+                    plan, surely_fit = self.policy(batch, limits), 0
+                    self.blocked_by = plan.blocked_by
+                    if plan.preempted:
+                        self._preempt(plan.preempted)
+                    if plan.slices:
+                        self._prefill(plan)
+                        continue
+            more_to_come = self.arrived < len(arrivals_ms)
             passing = plan.preempted or plan.blocked_by is BlockedBy.PREFILL_INTERVAL
             if batch.decoding > self.users or (self.users and (more_to_come or passing)):
-                self._decode(plan)
+                self._decode(plan, surely_fit)
             elif plan.preempted:
                 self._pass_an_empty_step(plan)
             elif more_to_come:
-                self.now_ms = self.arrivals_ms[self.arrived]
+                self.now_ms = arrivals_ms[self.arrived]
                 self.notes.idle_until.append((len(self.notes.ends_ms), self.now_ms))
             else:
                 return
@@ -139,20 +144,22 @@ class Engine:
         Returns how many were run.
         """
         batch, notes = self.batch, self.notes
+        slices, blocked_by = plan.slices, plan.blocked_by
         decoding = batch.decoding if plan.decodes else 0
         prefill_tokens = 0
-        for part in plan.slices:
+        for part in slices:
             prefill_tokens += part.tokens
         assert prefill_tokens + decoding <= self.budget, "the budget is kept"
         duration_ms = self.cost.step_ms(prefill_tokens=prefill_tokens, decode_tokens=decoding)
         until_ms = math.inf
         if self.arrived < len(self.arrivals_ms):
             until_ms = self.arrivals_ms[self.arrived]
-        ends_ms, ran = notes.ends_ms, 0
+        ends_ms, ran, begin_ms = notes.ends_ms, 0, self.now_ms
         most: float = min(steps, self.max_steps - len(ends_ms))
         to_an_end = self._decodes_until_an_end() if decoding else math.inf
-        most = min(most, to_an_end)
-        now_ms = self.now_ms
+        if to_an_end < most:
+            most = to_an_end
+        now_ms = begin_ms
         if most <= SHORT_RUN or now_ms + SHORT_RUN * duration_ms >= until_ms:
             while ran < most:
                 now_ms += duration_ms
@@ -167,10 +174,9 @@ class Engine:
             ran = min(int(most), bisect_left(run_ms, until_ms, lo=1))
             ends_ms += run_ms[1 : ran + 1]
             now_ms = run_ms[ran]
-        happened = now_ms >= until_ms or ran == to_an_end
-        if not happened and ran < steps and len(ends_ms) == self.max_steps:
-            self.stopped = True
-        if now_ms == self.now_ms and ran:
+        if ran < steps and len(ends_ms) == self.max_steps:
+            self.stopped = self.stopped or not (now_ms >= until_ms or ran == to_an_end)
+        if now_ms == begin_ms and ran:
             raise ValueError(
                 f"cost: a step of {duration_ms:g} ms is too short to move a clock that "
                 f"stands at {now_ms:g} ms"
@@ -184,8 +190,8 @@ class Engine:
                 decoding,
                 batch.decoding - decoding,
                 len(batch.waiting),
-                self._blocked_request(plan) if plan.blocked_by else -1,
-                plan.blocked_by.code if plan.blocked_by else 0,
+                self._blocked_request(plan) if blocked_by else -1,
+                blocked_by.code if blocked_by else 0,
             )
         )
         if decoding:
@@ -194,10 +200,12 @@ class Engine:
 
     def _decodes_until_an_end(self) -> float:
         """Return after how many decode steps the next request has its last token."""
-        steps = self.end_steps
-        while steps and (steps[0] < self.decode_steps or steps[0] not in self.ends_with_decode):
+        steps, ending, now = self.end_steps, self.ends_with_decode, self.decode_steps
+        while steps:
+            if steps[0] >= now and steps[0] in ending:
+                return steps[0] - now + 1
             heappop(steps)
-        return steps[0] - self.decode_steps + 1 if steps else math.inf
+        return math.inf
 
     def result(self) -> Result:
         """Return the run's tables."""
@@ -237,11 +245,15 @@ class Engine:
             else:
                 batch.waiting.append(self.arrived)
             self.arrived += 1
-        if self.handed_over:
-            while batch.waiting and batch.decoding < self.most_running:
-                request = batch.waiting.popleft()
-                self.notes.admitted(request, self.now_ms, 0)
-                self._next_output(request, self.arrivals_ms[request])
+
+    def _seat_handed_over(self) -> StepPlan:
+        """Let those that came from the prefill worker decode as far as there are seats."""
+        waiting = self.batch.waiting
+        while waiting and self.batch.decoding < self.most_running:
+            request = waiting.popleft()
+            self.notes.admitted(request, self.now_ms, 0)
+            self._next_output(request, self.arrivals_ms[request])
+        return SEATS_TAKEN if waiting else DECODE_ONLY
 
     def _prefill_held_steps(self) -> int:
         """Return for how many steps more the interval holds prefill back; 0: not at all."""
@@ -250,20 +262,28 @@ class Engine:
         since = len(self.notes.ends_ms) - 1 - self.last_prefill_step
         return self.limits.prefill_interval - 1 - since
 
-    def _decode(self, plan: StepPlan) -> None:
-        """Run decode-only steps until something happens that a plan could look different for."""
+    def _decode(self, plan: StepPlan, surely_fit: float) -> None:
+        """Run decode-only steps until something happens that a plan could look different for.
+
+        surely_fit: for how many steps there are blocks; 0 where a policy planned the first
+            step and has taken its blocks.
+        """
         steps: float = UNTIL_SOMETHING_HAPPENS
         if plan.blocked_by is BlockedBy.PREFILL_INTERVAL:
             steps = self._prefill_held_steps()
         if plan.preempted or (self.batch.waiting and self.limits.prefix_caching):
             steps = 1
-        if self.pool is not None:
-            steps = min(steps, 1 + self.pool.further_decode_steps())
+        pool, planned = self.pool, not surely_fit
+        if pool is not None:
+            fit = 1 + pool.surely_fit() if planned else surely_fit
+            steps = min(steps, fit)
         ran = self.advance(int(steps), plan)
-        if self.pool is not None and ran:
-            self.notes.kv_blocks.append(self.pool.held_blocks)
-            self.notes.kv_blocks += self.pool.take_decode_steps(ran - 1)
-        self._retire(())
+        if pool is not None and ran:
+            if planned:
+                self.notes.kv_blocks.append(pool.held_blocks)
+            self.notes.kv_blocks += pool.take_decode_steps(ran - planned)
+        if self.decode_steps - 1 in self.ends_with_decode:
+            self._retire(())
 
     def _pass_an_empty_step(self, plan: StepPlan) -> None:
         """Let a step pass in which all that ran was preempted."""
@@ -287,26 +307,33 @@ class Engine:
                 notes.admitted(request, self.now_ms, cached_tokens)
                 self.seats[request] = len(notes.admissions)
 
-        alike = self.pool is None and self.limits.prefill_interval == 1
-        ran = self.advance(plan.steps if alike else 1, plan)
-        if self.pool is not None:
-            notes.kv_blocks.append(self.pool.held_blocks)
+        pool, steps = self.pool, plan.steps
+        if self.limits.prefill_interval > 1:
+            steps = 1
+        if pool is not None and steps > 1:
+            waits_for_blocks = plan.blocked_by is BlockedBy.KV_BLOCKS  # hits can grow
+            surely = 0 if waits_for_blocks else pool.surely_fit(plan.slices, decodes=plan.decodes)
+            steps = int(min(steps, 1 + surely))
+        ran = self.advance(steps, plan)
+        if pool is not None:
+            notes.kv_blocks.append(pool.held_blocks)
+            if ran > 1:
+                notes.kv_blocks += pool.take_steps(plan.slices, ran - 1, decodes=plan.decodes)
         self.last_prefill_step = first + ran - 1
 
         complete = []
         for request, tokens, limited_by, _ in plan.slices:
             known, wanted = known_tokens[request], remaining_tokens[request]
             code = limited_by.code if limited_by else 0
-            for step in range(first, first + ran):
-                why = code if tokens < wanted else 0
-                notes.slices.append((step, request, known - wanted, tokens, wanted, why))
-                wanted -= tokens
+            notes.slices.append((first, ran, request, known - wanted, tokens, wanted, code))
+            wanted -= tokens * ran
             assert wanted >= 0, "a slice lies within what is known"
             remaining_tokens[request] = wanted
             if not wanted:
                 batch.prefilling.remove(request)
                 complete.append(request)
-        self._retire(complete)
+        if complete or self.decode_steps - 1 in self.ends_with_decode:
+            self._retire(complete)
 
     def _retire(self, complete: Sequence[int]) -> None:
         """Give their next output to the prompts just complete, and let go who has its last."""
@@ -372,7 +399,7 @@ class Engine:
             # Alone, and still too large. An engine goes on like that for ever.
             alone = victims[-1]
             self.rounds_alone[alone] += 1
-            self.stuck = len(victims) == 1 and self.rounds_alone[alone] == MOST_ROUNDS_ALONE
+            self.stuck = self.rounds_alone[alone] == MOST_ROUNDS_ALONE
             self.blocked_by = BlockedBy.KV_BLOCKS
 
     def _blocked_request(self, plan: StepPlan) -> int:

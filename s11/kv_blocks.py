@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate, chain, cycle, islice
 
 from s11.plan import EngineLimits, PrefillSlice, VictimOrder
 
@@ -62,17 +63,21 @@ class BlockPool:
         The requests of `order` take theirs one after the other. Where too few are free, the
         last of the order is preempted, and again, until it fits or has met itself.
         """
-        needed = sum([self._new_blocks(part.request, part.tokens) for part in slices])
-        for_decodes = self.boundaries[self.decode_steps % self.block_size] if decodes else 0
-        if needed + for_decodes > self.free_blocks:
+        size, tokens = self.block_size, self.tokens
+        needed = self.boundaries[self.decode_steps % size] if decodes else 0
+        for request, more, _, _ in slices:
+            held = tokens[request]
+            needed += (-held // size) - (-(held + more) // size)
+        if needed > self.free_blocks:
             victims = self._hold_in_order(slices, order, decodes=decodes)
             self.served.clear()
             self.decode_steps += decodes
             return victims
-        self._take(for_decodes)
+        self._take(needed)
         self.decode_steps += decodes
-        for part in slices:
-            self._grow(part.request, part.tokens)
+        for request, more, _, _ in slices:
+            tokens[request] += more
+            self._filled(request)
         return ()
 
     def _hold_in_order(
@@ -106,26 +111,51 @@ class BlockPool:
             place += 1
         return victims
 
-    def further_decode_steps(self) -> float:
-        """Return for how many decode steps more, at least, the free blocks surely last."""
-        decoding = len(self.decodes_since)
-        if not decoding or self.free_blocks == math.inf:
+    def surely_fit(self, slices: Sequence[PrefillSlice] = (), *, decodes: bool = True) -> float:
+        """Return for how many steps like that, at least, the free blocks surely last.
+
+        In a block size of steps each decode begins one block, and a slice of n tokens n.
+        """
+        in_a_period = len(self.decodes_since) if decodes else 0
+        left = self.free_blocks
+        if not slices and left >= in_a_period * 64:  # most often, and soon said
+            return 64 * self.block_size if in_a_period else math.inf
+        for part in slices:
+            in_a_period += part.tokens
+            left -= 1  # for where in a block it begins
+        if not in_a_period or left == math.inf:
             return math.inf
-        steps = int(self.free_blocks // decoding) * self.block_size
-        if not steps:
-            left = self.free_blocks
+        steps = int(left // in_a_period) * self.block_size
+        if steps <= 0 and not slices:
             for step in range(self.block_size):
                 left -= self.boundaries[(self.decode_steps + step) % self.block_size]
                 if left < 0:
                     return step
-        return steps
+        return max(0, steps)
 
     def take_decode_steps(self, steps: int) -> list[int]:
         """Take the blocks for decode steps that surely fit; return the blocks held in each."""
+        at = self.decode_steps % self.block_size
+        needs = chain(self.boundaries[at:], cycle(self.boundaries))
+        held = list(accumulate(islice(needs, steps), initial=self.held_blocks))
+        needed = held[-1] - self.held_blocks
+        if needed:
+            self._take(needed)
+        self.decode_steps += steps
+        del held[0]
+        return held
+
+    def take_steps(
+        self, slices: Sequence[PrefillSlice], steps: int, *, decodes: bool = True
+    ) -> list[int]:
+        """Take the blocks for steps that surely fit, each with these slices; as above."""
         held = []
         for _ in range(steps):
-            self._take(self.boundaries[self.decode_steps % self.block_size])
-            self.decode_steps += 1
+            if decodes:
+                self._take(self.boundaries[self.decode_steps % self.block_size])
+                self.decode_steps += 1
+            for part in slices:
+                self._grow(part.request, part.tokens)
             held.append(self.held_blocks)
         return held
 
@@ -161,6 +191,10 @@ class BlockPool:
     def _grow(self, request: int, tokens: int) -> None:
         self._take(self._new_blocks(request, tokens))
         self.tokens[request] += tokens
+        self._filled(request)
+
+    def _filled(self, request: int) -> None:
+        """Take note that a request's slice has filled blocks; nothing here."""
 
     def _take(self, blocks: int) -> None:
         self.free_blocks -= blocks

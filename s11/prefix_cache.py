@@ -18,7 +18,7 @@ Key = tuple[Hashable, int]
 
 
 class _Block:
-    """One block: how many requests hold it, and the content that it can be found by."""
+    """A block that others may look for: how many hold it, and what it can be found by."""
 
     __slots__ = ("holders", "key")
 
@@ -27,15 +27,35 @@ class _Block:
         self.key: Key | None = None
 
 
+class _Tail:
+    """The idle blocks of one request's own text, which nobody else can look for.
+
+    The last one, if it is not full, is taken first; then the full ones from the last down.
+    """
+
+    __slots__ = ("full", "partial", "request")
+
+    def __init__(self, request: int, full: int, partial: int) -> None:
+        self.request, self.full, self.partial = request, full, partial
+
+    def take(self, blocks: int) -> int:
+        """Give up to so many blocks away; return how many."""
+        partial = min(self.partial, blocks)
+        full = min(self.full, blocks - partial)
+        self.partial -= partial
+        self.full -= full
+        return partial + full
+
+
 class PrefixCachingPool(BlockPool):
     """Blocks that stay findable by content until they are needed for something else.
 
     A block is known by its whole beginning. So its key is its number and whose text it ends
-    in: the group's, the continued request's, or the request's own.
+    in: the group's, the continued request's, or the request's own. Only blocks that someone
+    else may look for are objects; the rest of a request is a count, and once idle one `_Tail`.
 
-    Blocks that decodes fill are counted as in `BlockPool` and become objects only when
-    their content can matter: when they are given back, or when a request that continues
-    theirs looks for them.
+    Blocks that decodes fill become objects only when their content can matter: when they are
+    given back, or when a request that continues theirs looks for them.
     """
 
     def __init__(
@@ -44,10 +64,12 @@ class PrefixCachingPool(BlockPool):
         super().__init__(limits, known_tokens)
         self.requests = requests
         self.row = {request.request_id: row for row, request in enumerate(requests)}
+        self.shared_blocks = self._count_shared_blocks()
         self.untouched: float = self.free_blocks
-        self.idle: OrderedDict[_Block, None] = OrderedDict()  # next to be taken first
+        self.idle: OrderedDict[_Block | _Tail, None] = OrderedDict()  # next to be taken first
         self.cached: dict[Key, dict[_Block, None]] = {}
-        self.own: dict[int, list[_Block]] = {}
+        self.tails: dict[int, _Tail] = {}
+        self.own: dict[int, list[_Block]] = {}  # of who runs, the blocks that are objects
         self.lineages: dict[int, list[tuple[float, Hashable]]] = {}
 
     def cached_tokens(self, request: int) -> int:
@@ -55,23 +77,26 @@ class PrefixCachingPool(BlockPool):
 
         At least one token is left to compute, since the next output comes from it.
         """
-        return len(self._hits(request)) * self.block_size
+        blocks, in_tail = self._hits(request)
+        return (len(blocks) + in_tail) * self.block_size
 
     def admit(self, request: int, cached_tokens: int, tokens: int) -> bool:
         """Take hits and new blocks for a newcomer's first slice; False where too few are free.
 
         A hit that nobody holds is free as long as it is idle: it counts as taken.
         """
-        hits = self._hits(request)
-        idle = sum([not block.holders for block in hits])
+        hits, in_tail = self._hits(request)
+        idle = sum([not block.holders for block in hits]) + in_tail
         known = self.known_tokens[request] if self.reserve_full_prompt else cached_tokens + tokens
-        if self.blocks(known) - len(hits) + idle > self.free_blocks:
+        if self.blocks(known) - len(hits) - in_tail + idle > self.free_blocks:
             return False
         for block in hits:
             if not block.holders:
                 del self.idle[block]
-                super()._take(1)
             block.holders += 1
+        if in_tail:
+            self._leave_tail(request, in_tail)
+        super()._take(idle)
         self.own[request] = hits
         self.tokens[request] = cached_tokens
         self._grow(request, tokens)
@@ -80,46 +105,82 @@ class PrefixCachingPool(BlockPool):
     def release(self, request: int) -> None:
         """Give a request's blocks back, the tail first, so that the tail is evicted first."""
         self._settle(request)
-        for block in reversed(self.own.pop(request)):
+        own, tokens = self.own.pop(request), self.tokens_held(request)
+        in_tail = self.blocks(tokens) - len(own)
+        if in_tail:
+            partial = int(tokens % self.block_size > 0)
+            tail = _Tail(request, in_tail - partial, partial)
+            self.idle[tail] = None
+            self.tails[request] = tail
+            self._give_back(in_tail)
+        for block in reversed(own):
             block.holders -= 1
             if not block.holders:
                 self.idle[block] = None
                 self._give_back(1)
         self._forget(request)
 
-    def _hits(self, request: int) -> list[_Block]:
-        self._settle_continued(request)
+    def _hits(self, request: int) -> tuple[list[_Block], int]:
+        """Return the blocks that a waiting request finds, and how many more in its own tail."""
+        if self.requests[request].continues is not None:
+            self._settle_continued(request)
+        most = (self.known_tokens[request] - 1) // self.block_size
+        shared = self.shared_blocks[request]
         hits: list[_Block] = []
-        for index in range((self.known_tokens[request] - 1) // self.block_size):
+        for index in range(int(min(most, shared))):
             found = self.cached.get(self._key(request, index))
             if not found:
-                break
+                return hits, 0
             hits.append(next(iter(found)))
-        return hits
+        tail = self.tails.get(request)
+        if tail is None or shared > most:
+            return hits, 0
+        return hits, min(most - len(hits), tail.full)
 
-    def _grow(self, request: int, tokens: int) -> None:
-        super()._grow(request, tokens)
-        self._settle_continued(request)
-        self._settle(request)
+    def _leave_tail(self, request: int, blocks: int) -> None:
+        tail = self.tails[request]
+        tail.full -= blocks
+        if not tail.full:
+            del self.tails[request]
+            if not tail.partial:
+                del self.idle[tail]
+
+    def _filled(self, request: int) -> None:
+        if self.shared_blocks[request]:
+            self._settle_continued(request)
+            self._settle(request)
 
     def _take(self, blocks: int) -> None:
         super()._take(blocks)
         untouched = min(self.untouched, blocks)
         self.untouched -= untouched
-        for _ in range(blocks - int(untouched)):
-            block, _ = self.idle.popitem(last=False)
-            if block.key is not None:
-                same = self.cached[block.key]
-                del same[block]
+        needed = blocks - int(untouched)
+        while needed:
+            first = next(iter(self.idle))
+            if isinstance(first, _Tail):
+                needed -= first.take(needed)
+                if first.full:
+                    continue
+                if self.tails.get(first.request) is first:
+                    del self.tails[first.request]
+                if not first.partial:
+                    del self.idle[first]
+                continue
+            needed -= 1
+            del self.idle[first]
+            if first.key is not None:
+                same = self.cached[first.key]
+                del same[first]
                 if not same:
-                    del self.cached[block.key]
+                    del self.cached[first.key]
 
     def _settle(self, request: int) -> None:
-        """Make objects of all the blocks that a request holds, the full ones findable."""
-        own, tokens = self.own[request], self.tokens_held(request)
-        while len(own) < self.blocks(tokens):
+        """Make objects of the blocks that a request holds and others may look for."""
+        own, tokens, shared = self.own[request], self.tokens_held(request), self.shared_blocks
+        most = shared[request]
+        while len(own) < min(most, self.blocks(tokens)):
             own.append(_Block())
-        for index in range(tokens // self.block_size - 1, -1, -1):
+        for index in range(int(min(most, tokens // self.block_size)) - 1, -1, -1):
             block = own[index]
             if block.key is not None:
                 break
@@ -133,6 +194,28 @@ class PrefixCachingPool(BlockPool):
             if row in self.own:
                 self._settle(row)
             before = self.requests[row].continues
+
+    def _count_shared_blocks(self) -> list[float]:
+        """Return by request how many of its leading blocks someone else may look for."""
+        members: dict[str, int] = {}
+        continued = set()
+        for request in self.requests:
+            if request.shared_group is not None:
+                members[request.shared_group] = members.get(request.shared_group, 0) + 1
+            if request.continues is not None:
+                continued.add(request.continues)
+        counts: list[float] = []
+        for request in self.requests:
+            shared: float = 0
+            if request.request_id in continued:
+                shared = math.inf
+            elif request.shared_group is not None and members[request.shared_group] > 1:
+                shared = request.shared_tokens // self.block_size
+            elif request.continues is not None:
+                before = self.requests[self.row[request.continues]]
+                shared = (before.prompt_tokens + before.output_tokens) // self.block_size
+            counts.append(shared)
+        return counts
 
     def _key(self, request: int, index: int) -> Key:
         end = (index + 1) * self.block_size

@@ -26,6 +26,11 @@ EqualSteps = tuple[int, int, int, int, int, int, int]
 who is blocked, by what."""
 
 
+SliceRun = tuple[int, int, int, int, int, int, int]
+"""A slice that equal steps repeat: first step, how many, request, start token, tokens of each,
+wanted before the first, why it was not all."""
+
+
 class Recorder:
     """The notes of one run."""
 
@@ -36,7 +41,7 @@ class Recorder:
         self.durations_ms: list[float] = []  # one for each of the runs
         self.kv_blocks: list[int] = []
         self.idle_until: list[tuple[int, float]] = []
-        self.slices: list[tuple[int, int, int, int, int, int]] = []
+        self.slices: list[SliceRun] = []
         self.admissions: list[tuple[int, float, int, int]] = []
         self.preemptions: list[tuple[int, float, int]] = []
         self.spans: list[tuple[int, float, int, int]] = []
@@ -84,8 +89,21 @@ class Recorder:
 
     def slice_table(self) -> SliceTable:
         """Return the slices in the order of the steps."""
-        columns = np.array(self.slices, dtype=np.int64).reshape(-1, 6).T
-        return SliceTable(*columns[:, np.argsort(columns[0], kind="stable")])
+        runs = np.array(self.slices, dtype=np.int64).reshape(-1, 7)  # (runs, 7)
+        repeats = runs[:, 1]
+        step, _, request, start, tokens, wanted, why = np.repeat(runs, repeats, axis=0).T
+        first = np.repeat(np.cumsum(repeats) - repeats, repeats)
+        nth = np.arange(len(step)) - first  # (slices,) within its run
+        order = np.argsort(step + nth, kind="stable")
+        wanted = wanted - nth * tokens
+        return SliceTable(
+            step=(step + nth)[order],
+            request=request[order],
+            start_token=(start + nth * tokens)[order],
+            tokens=tokens[order],
+            wanted_tokens=wanted[order],
+            limited_by=np.where(tokens < wanted, why, 0)[order],
+        )
 
     def admission_table(self) -> AdmissionTable:
         """Return the admissions in order."""

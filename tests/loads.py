@@ -197,7 +197,7 @@ def _random_load(
             limits[name] = max(limits[name] + draw.choice((0, users)), users, 1)
     if policy == "slo_adaptive":
         limits["chunking"] = True
-    if policy not in ("chunked", "vllm_v1"):  # it is theirs alone
+    if policy != "chunked":  # vLLM V0's, whose stand-in it is
         limits["align_first_chunk"] = False
     return Experiment(
         workload=Workload(

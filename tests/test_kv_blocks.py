@@ -78,12 +78,12 @@ def test_the_steps_that_surely_fit_do_and_the_next_period_may_not() -> None:
         made.admit(request, 0, 4)
         made.begin_decoding(request)
     assert made.free_blocks == 7
-    assert made.further_decode_steps() == 8
+    assert made.surely_fit() == 8
     made.take_decode_steps(8)
     assert made.free_blocks == 1
-    assert made.further_decode_steps() == 0  # the ninth step wants three
-    assert pool(5).further_decode_steps() == float("inf")
-    assert pool(None).further_decode_steps() == float("inf")
+    assert made.surely_fit() == 0  # the ninth step wants three
+    assert pool(5).surely_fit() == float("inf")
+    assert pool(None).surely_fit() == float("inf")
 
 
 def short_of_blocks(order: VictimOrder) -> tuple[list[int], BlockPool]:

@@ -14,11 +14,12 @@ import pytest
 from s11 import Experiment, LinearCost, Result, simulate
 from s11.plan import BlockedBy
 from s11.results import REASONS
-from tests.loads import random_kv_experiment, random_policy_experiment
+from tests.loads import load, random_kv_experiment, random_policy_experiment, request
 from tests.reference_simulator import ReferenceRun
 from tests.reference_worker import Worker
 
 LOADS_PER_SEED = 300
+MAX_STEPS = 10_000  # more than any of these loads takes: a run without an end is then a difference
 Account = dict[str, Any]
 
 
@@ -118,7 +119,8 @@ def reference_requests(reference: ReferenceRun) -> Account:
 
 def differences(experiment: Experiment) -> dict[str, tuple[Any, Any]]:
     """What the engine gives and what the reference gives, where they are not equal."""
-    result, reference = simulate(experiment), ReferenceRun(experiment)
+    result = simulate(experiment, max_steps=MAX_STEPS)
+    reference = ReferenceRun(experiment, MAX_STEPS)
     counted = experiment.limits.kv_blocks is not None or experiment.limits.prefix_caching
     pairs = {"": (engine_steps(result, counted), reference_steps(reference.worker, counted))}
     pairs["requests: "] = (engine_requests(result), reference_requests(reference))
@@ -137,13 +139,13 @@ def differences(experiment: Experiment) -> dict[str, tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("load", [random_kv_experiment, random_policy_experiment])
+@pytest.mark.parametrize("draw_load", [random_kv_experiment, random_policy_experiment])
 def test_random_loads_run_as_one_object_per_request(
-    load: Callable[[random.Random], Experiment], seed: int
+    draw_load: Callable[[random.Random], Experiment], seed: int
 ) -> None:
     draw = random.Random(seed)
     for number in range(LOADS_PER_SEED):
-        experiment = load(draw)
+        experiment = draw_load(draw)
         assert differences(experiment) == {}, f"load {number}: {experiment}"
 
 
@@ -152,6 +154,24 @@ def test_random_loads_at_the_chapters_cost_run_as_one_object_per_request() -> No
     for number in range(200):
         experiment = replace(random_kv_experiment(draw), cost=LinearCost())
         assert differences(experiment) == {}, f"load {number}: {experiment}"
+
+
+@pytest.mark.parametrize("policy", ["chunked", "vllm_v1", "slo_adaptive"])
+def test_who_outgrows_the_pool_ends_though_another_comes_back_beside_it_each_time(
+    policy: str,
+) -> None:
+    """Four blocks of 3 tokens: a's 13 need five. Again and again it preempts b, then itself.
+
+    Whenever it falls over itself, it alone holds blocks; the third time is its last.
+    """
+    experiment = load(request("a", 13), request("b", 2), policy=policy, budget=8, chunk=7)
+    limits = replace(experiment.limits, block_size=3, kv_blocks=4)
+    experiment = replace(experiment, limits=limits)
+    result = simulate(experiment, max_steps=MAX_STEPS)
+    assert list(result.schedule()) == [{"a": 7, "b": 1}, {}] * 3
+    assert result.preempted() == {1: ["b", "a"], 3: ["b", "a"], 5: ["b", "a"]}
+    assert result.never_finished == ("a", "b")
+    assert differences(experiment) == {}
 
 
 def test_the_random_loads_meet_what_they_are_for() -> None:

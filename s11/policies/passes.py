@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from s11.plan import Batch, BlockedBy, EngineLimits, PrefillSlice, StepPlan, VictimOrder
 
-
-class Take(NamedTuple):
-    """How many tokens a request gets of those that it wants, and why not all."""
-
-    tokens: int
-    limited_by: BlockedBy | None = None
+Take = tuple[int, BlockedBy | None]
+"""How many tokens a request gets of those that it wants, and why not all."""
 
 
 class Room:
@@ -48,10 +43,10 @@ def budget_and_cap(wanted: int, room: Room) -> Take:
     """Give as much as the chunk cap and what is left of the budget allow."""
     budget_left, cap = room.budget_left, room.limits.chunk_tokens
     if cap is not None and cap < wanted and cap <= budget_left:
-        return Take(cap, BlockedBy.CHUNK_CAP)
+        return cap, BlockedBy.CHUNK_CAP
     if wanted <= budget_left:
-        return Take(wanted)
-    return Take(int(budget_left), BlockedBy.TOKEN_BUDGET)
+        return wanted, None
+    return int(budget_left), BlockedBy.TOKEN_BUDGET
 
 
 def go_on(room: Room, share: Share) -> None:

@@ -51,10 +51,10 @@ def _one_cut(wanted: int, room: Room) -> Take:
     least_is_cap = limits.tokens_per_slice() <= limits.tokens_per_step()
     used_up = BlockedBy.CHUNK_CAP if least_is_cap else BlockedBy.TOKEN_BUDGET
     if room.slices and room.slices[-1].limited_by:
-        return Take(0, BlockedBy.ONE_AT_A_TIME)
+        return (0, BlockedBy.ONE_AT_A_TIME)
     if wanted <= room.budget_left:
-        return Take(wanted)
+        return (wanted, None)
     if room.budget_left <= 0:
-        return Take(0, used_up)
+        return (0, used_up)
     tokens = int(room.budget_left) // page * page
-    return Take(tokens, used_up if tokens else BlockedBy.ALIGNMENT)
+    return (tokens, used_up if tokens else BlockedBy.ALIGNMENT)

@@ -28,17 +28,18 @@ def _within_target(wanted: int, room: Room) -> Take:
 
     Where nobody decodes there is no ITL to keep.
     """
-    batch, take = room.batch, budget_and_cap(wanted, room)
+    batch = room.batch
+    most, limited_by = budget_and_cap(wanted, room)
     given = sum([part.tokens for part in room.slices])
 
     def meets(tokens: int) -> bool:
         step_ms = batch.step_ms(prefill_tokens=given + tokens, decode_tokens=batch.decoding)
         return step_ms <= batch.itl_target_ms
 
-    if take.tokens <= 0 or not batch.decoding or meets(take.tokens):
-        return take
-    low, high = 0, take.tokens  # a longer step for more tokens: bisection finds the most
+    if most <= 0 or not batch.decoding or meets(most):
+        return most, limited_by
+    low, high = 0, most  # a longer step for more tokens: bisection finds the most
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if meets(middle) else (low, middle)
-    return Take(low, BlockedBy.ITL_TARGET)
+    return (low, BlockedBy.ITL_TARGET)

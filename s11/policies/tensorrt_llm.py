@@ -40,6 +40,6 @@ def _whole_blocks(wanted: int, room: Room) -> Take:
     """Give what budget and cap allow, rounded down to blocks where it is not all."""
     tokens, limited_by = budget_and_cap(wanted, room)
     if limited_by is None or tokens <= 0:
-        return Take(tokens, limited_by)
+        return (tokens, limited_by)
     floored = tokens - tokens % room.limits.block_size
-    return Take(floored, limited_by if floored else BlockedBy.ALIGNMENT)
+    return (floored, limited_by if floored else BlockedBy.ALIGNMENT)

@@ -41,5 +41,5 @@ def _cap_or_nothing(wanted: int, room: Room) -> Take:
     """Give a newcomer with chunking off its cap first, and then all of that or nothing."""
     cap = room.limits.tokens_per_slice()
     if min(wanted, cap) > room.budget_left:
-        return Take(0, BlockedBy.CHUNKING_OFF)
-    return Take(wanted) if wanted <= cap else Take(int(cap), BlockedBy.CHUNK_CAP)
+        return (0, BlockedBy.CHUNKING_OFF)
+    return (wanted, None) if wanted <= cap else (int(cap), BlockedBy.CHUNK_CAP)

@@ -26,4 +26,4 @@ def whole_prompt(batch: Batch, limits: EngineLimits) -> StepPlan:
 def whole(wanted: int, room: Room) -> Take:
     """Give all that is wanted, or nothing."""
     fits = wanted <= room.budget_left
-    return Take(wanted) if fits else Take(0, BlockedBy.CHUNKING_OFF)
+    return (wanted, None) if fits else (0, BlockedBy.CHUNKING_OFF)
