@@ -333,13 +333,23 @@ def trade_off(
         )
         return f"{count(point.chunk_tokens, 'token')}: {stall}TTFT {ms(point.ttft_ms)}"
 
+    def longer(point: SweepPoint) -> bool:
+        """Whether the streams wait longer than now, where that is known."""
+        if now is None or now.longest_stall_ms is None or point.longest_stall_ms is None:
+            return point is larger
+        return point.longest_stall_ms > now.longest_stall_ms
+
     parts = []
     if smaller and smaller.longest_stall_ms is not None and not same(smaller):
-        parts.append(f"Smaller chunks are smoother but repeat the fixed cost ({figures(smaller)}).")
+        what = "are smoother but repeat the fixed cost"
+        if longer(smaller):
+            what = "only repeat the fixed cost, and the streams wait for that too"
+        parts.append(f"Smaller chunks {what} ({figures(smaller)}).")
     elif smaller and not same(smaller):
         parts.append(f"Smaller chunks repeat the fixed cost more often ({figures(smaller)}).")
     if larger and larger.longest_stall_ms is not None and not same(larger):
-        parts.append(f"Larger chunks finish the prompt sooner but stall more ({figures(larger)}).")
+        what = "but stall more" if longer(larger) else "and stall no more"
+        parts.append(f"Larger chunks finish the prompt sooner {what} ({figures(larger)}).")
     elif larger and not same(larger):
         parts.append(f"Larger chunks finish the prompt sooner ({figures(larger)}).")
     for point in (smaller, larger):
