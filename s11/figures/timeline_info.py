@@ -60,6 +60,7 @@ class PromptRow:
     arrival: float
     first_token: float | None
     ttft_ms: float | None
+    handed_over_from: float | None = None  # when its KV set out for the decode worker
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,6 +214,7 @@ def _prompt_rows(result: Result, left: Floats, right: Floats, by_time: bool) -> 
                 arrival=place(arrival_ms),
                 first_token=place(first_ms) if done else None,
                 ttft_ms=first_ms - arrival_ms if done else None,
+                handed_over_from=None if worker is result or not done else float(right[chosen[-1]]),
             )
         )
     return rows

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from s11.explain import count, ms
-from s11.figures.theme import DECODE, GRID, INK, PAPER, PREFILL, STALL, STALL_TEXT, Spec
+from s11.figures.theme import DECODE, GRID, INK, MUTED, PAPER, PREFILL, STALL, STALL_TEXT, Spec
 from s11.figures.timeline_info import SHOWN_USERS, PromptRow, TimelineInfo
 
 MOST_CHUNK_BARS = 300
@@ -77,6 +77,13 @@ def stream_traces(info: TimelineInfo, rows: Rows) -> list[Spec]:
             for parts in ([d[0] for d in drawn], [d[1] for d in drawn], places)
         )
         traces.append(_bars(left, width, y, _CHUNK))
+    travels = [
+        (prompt.handed_over_from, (prompt.first_token or 0.0) - prompt.handed_over_from, place)
+        for prompt, place in begun
+        if prompt.handed_over_from is not None
+    ]
+    if travels:
+        traces.append(_bars(*(list(column) for column in zip(*travels, strict=True)), _TRAVEL))
     words = _words(info, rows)
     if words:
         traces.append(_text(words))
@@ -108,7 +115,7 @@ def stream_lines(info: TimelineInfo, rows: Rows) -> list[Spec]:
 
 def stream_labels(info: TimelineInfo, rows: Rows) -> list[Spec]:
     """Return the lower row's labels: each prompt's TTFT, and what froze."""
-    return [*_ttft_labels(info, rows), *_freeze_labels(info, rows)]
+    return [*_ttft_labels(info, rows), *_travel_labels(info, rows), *_freeze_labels(info, rows)]
 
 
 def segments(lines: Iterable[tuple[Point, ...]], *, yref: str, line: Spec) -> list[Spec]:
@@ -122,6 +129,14 @@ def segments(lines: Iterable[tuple[Point, ...]], *, yref: str, line: Spec) -> li
 _CHUNK: Spec = {
     "width": 0.8,
     "marker": {"color": PREFILL, "line": {"color": PAPER, "width": 1}},
+}
+_TRAVEL: Spec = {
+    "width": 0.5,
+    "marker": {
+        "color": PAPER,
+        "line": {"color": MUTED, "width": 1},
+        "pattern": {"shape": "x", "fgcolor": MUTED, "size": 6, "solidity": 0.2},
+    },
 }
 _FREEZE: Spec = {
     "width": 0.5,
@@ -234,6 +249,14 @@ def _ttft_labels(info: TimelineInfo, rows: Rows) -> list[Spec]:
             beside = {"xanchor": "right", "xshift": -8}
             labels.append(_label(text, prompt.arrival, drop, INK) | beside)
     return labels
+
+
+def _travel_labels(info: TimelineInfo, rows: Rows) -> list[Spec]:
+    return [
+        _label("KV travels", prompt.first_token, place, INK) | {"xanchor": "left", "xshift": 8}
+        for prompt, place in zip(info.prompts, rows.prompts, strict=True)
+        if prompt.handed_over_from is not None and prompt.first_token is not None
+    ]
 
 
 def _freeze_labels(info: TimelineInfo, rows: Rows) -> list[Spec]:

@@ -163,7 +163,7 @@ def _metrics(shown: _Shown) -> None:
         3,
         "Decode throughput",
         f"{metrics.decode_tokens_per_s or 0:,.0f} tok/s",
-        f"{rate:+,.0f} tok/s" if rate else None,
+        f"{rate:+,.0f} tok/s" if rate and abs(rate) >= 0.5 else None,
         more_is="good",
         about="The users' tokens over this run's own time, lead-in and tail included. A run in "
         "more steps gives them more tokens meanwhile; over hours the two would even out.",

@@ -165,3 +165,22 @@ def test_many_prompts_are_folded_and_counted():
     info = info_of(replace(CHAPTER, workload=Workload(requests=requests, streaming_users=2)))
     assert [row.request_id for row in info.prompts] == ["0", "1", "2", "3"]
     assert info.folded_prompts == 3
+
+
+def test_the_kv_of_a_handed_over_prompt_travels_until_its_first_token() -> None:
+    """Lead-in 10.4 ms, eight chunks of 22.432 ms alone: 189.856 ms; the star 22.475 ms later.
+    Chunks are the prefill worker's, laid on the decode worker's clock."""
+    (row,) = info_of(Experiment(policy="disaggregated")).prompts
+    assert row.handed_over_from == pytest.approx(189.856)
+    assert row.first_token == pytest.approx(189.856 + 8192 * 131_072 / 50e9 * 1000 + 1)
+    assert row.chunk_width.tolist() == pytest.approx([22.432] * 8)
+    by_step = info_of(Experiment(policy="disaggregated"), axis=Axis.STEP).prompts[0]
+    # A step of the decode worker is 5.2 ms.
+    assert by_step.handed_over_from == pytest.approx(189.856 / 5.2)
+
+
+def test_streams_freeze_over_all_the_steps_that_they_stand_still_in() -> None:
+    """SGLang: from the lead-in's end at 10.4 ms over eight chunks and a decode step."""
+    frozen = info_of(Experiment(policy="sglang")).freezes
+    assert frozen.left.tolist() == pytest.approx([10.4])
+    assert frozen.width.tolist() == frozen.gap_ms.tolist() == pytest.approx([184.656])
