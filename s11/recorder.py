@@ -91,19 +91,15 @@ class Recorder:
         """Return the slices in the order of the steps."""
         runs = np.array(self.slices, dtype=np.int64).reshape(-1, 7)  # (runs, 7)
         repeats = runs[:, 1]
-        step, _, request, start, tokens, wanted, why = np.repeat(runs, repeats, axis=0).T
-        first = np.repeat(np.cumsum(repeats) - repeats, repeats)
-        nth = np.arange(len(step)) - first  # (slices,) within its run
-        order = np.argsort(step + nth, kind="stable")
+        step, _, request, start, tokens, wanted, why = runs.repeat(repeats, axis=0).T
+        nth = np.arange(len(step)) - (repeats.cumsum() - repeats).repeat(repeats)  # in its run
+        step = step + nth
         wanted = wanted - nth * tokens
-        return SliceTable(
-            step=(step + nth)[order],
-            request=request[order],
-            start_token=(start + nth * tokens)[order],
-            tokens=tokens[order],
-            wanted_tokens=wanted[order],
-            limited_by=np.where(tokens < wanted, why, 0)[order],
-        )
+        columns = [step, request, start + nth * tokens, tokens, wanted, why * (tokens < wanted)]
+        if len(runs) > 1:
+            order = step.argsort(kind="stable")
+            columns = [column[order] for column in columns]
+        return SliceTable(*columns)
 
     def admission_table(self) -> AdmissionTable:
         """Return the admissions in order."""

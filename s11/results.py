@@ -21,13 +21,14 @@ Ints = NDArray[np.int64]
 class _Table:
     """Columns of one length, by name."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Make the columns read-only: results are shared."""
-        for column in self.columns().values():
+        for name in self.__slots__:
+            column = getattr(self, name)
             if isinstance(column, np.ndarray):
-                column.setflags(write=False)
+                column.flags.writeable = False
 
     def columns(self) -> dict[str, Any]:
         """Return the columns by name, in order."""
