@@ -4,11 +4,16 @@ from s11 import Experiment, bench, simulate
 from tests.loads import load, request
 
 
-def test_the_loads_are_the_chapters_scenario_and_two_thousand_poisson_requests() -> None:
-    chapter, traffic = bench.loads().values()
-    assert chapter[0] == Experiment()
-    assert len(traffic[0].workload.requests) == 2000
-    assert len(simulate(chapter[0]).steps) == 13
+def test_the_loads_are_the_chapters_scenario_and_the_same_traffic_with_and_without_memory() -> None:
+    chapter, traffic, pressed, cached = (experiment for experiment, _ in bench.loads().values())
+    assert chapter == Experiment()
+    assert len(traffic.workload.requests) == 2000
+    assert len(simulate(chapter).steps) == 13
+    assert pressed.workload == cached.workload == traffic.workload
+    assert (traffic.limits.kv_blocks, traffic.limits.prefix_caching) == (None, False)
+    assert (pressed.limits.kv_blocks, pressed.limits.prefix_caching) == (3000, False)
+    assert (cached.limits.kv_blocks, cached.limits.prefix_caching) == (3000, True)
+    assert len(simulate(pressed).preemptions) > 0
 
 
 def test_the_traffic_has_the_rate_and_the_medians_it_names() -> None:
