@@ -1,58 +1,16 @@
-"""One sentence that is true of this result, and the trade-off with this scenario's numbers."""
+"""One sentence that is true of this result."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 
 from s11.experiment import Experiment
+from s11.explain_never import why_never_finished, why_never_scheduled
 from s11.metrics import Metrics
-from s11.plan import BlockedBy
 from s11.results import Result
-from s11.sweeps import SweepPoint, longest_prompt_tokens
-
-
-class Verdict(StrEnum):
-    """What kind of result it is."""
-
-    NO_REQUEST = "no request"
-    NEVER_SCHEDULED = "never scheduled"
-    NEVER_FINISHED = "never finished"
-    STOPPED = "stopped at the step limit"
-    NOBODY_STREAMS = "nobody streams"
-    SMOOTH = "no stall"
-    STALL = "stall"
-    TARGET_OUT_OF_REACH = "target out of reach"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """A verdict, a headline of a few words, and a sentence or two with the figures."""
-
-    verdict: Verdict
-    headline: str
-    sentence: str
-
-
-def ms(value: float | None) -> str:
-    """Return milliseconds as people read them: 0.05 ms, 5.2 ms, 50 ms, 153 ms, 1,024 ms."""
-    if value is None:
-        return "none"
-    if 0 < abs(value) < 0.1:
-        return f"{value:.3g} ms"
-    if abs(value) < 99.95:
-        return f"{value:.1f}".removesuffix(".0") + " ms"
-    return f"{value:,.0f} ms"
-
-
-def count(number: int, noun: str) -> str:
-    """Return a count with its noun: 1 step, 1,024 steps."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def times(factor: float) -> str:
-    """Return a factor as people read it: 6.5x, 25x."""
-    return f"{factor:.1f}×" if factor < 10 else f"{factor:,.0f}×"
+from s11.sweeps import longest_prompt_tokens
+from s11.verdict import Explanation, Verdict
+from s11.words import count, ms, times
 
 
 def explain(
@@ -66,10 +24,10 @@ def explain(
             headline="No prompt",
             sentence="No request arrives, so every step only decodes.",
         )
-    if result.never_scheduled:
-        return _never_scheduled(experiment, result)
     if result.never_finished:
-        return _never_finished(experiment, result)
+        return why_never_finished(experiment, result)
+    if result.never_scheduled:
+        return why_never_scheduled(experiment, result)
     if result.stopped_at_max_steps:
         return Explanation(
             verdict=Verdict.STOPPED,
@@ -133,77 +91,6 @@ def _nobody_streams(
         verdict=Verdict.NOBODY_STREAMS,
         headline="Nobody is streaming, so nothing can stall",
         sentence=f"{sentence}.{moral if whole.ttft_ms is not None else ''}",
-    )
-
-
-def _never_scheduled(experiment: Experiment, result: Result) -> Explanation:
-    first = result.never_scheduled[0]
-    prompt_tokens = next(
-        r.prompt_tokens for r in experiment.workload.requests if r.request_id == first
-    )
-    users, limits = experiment.workload.streaming_users, experiment.limits
-    beside = f" beside {count(users, 'decode')}" if users else ""
-    budget = f"{count(limits.token_budget or 0, 'token')} a step"
-    decodes = f"the {count(users, 'running decode')}"
-    take = "takes" if users == 1 else "take"
-    because = BlockedBy(result.never_scheduled_because or BlockedBy.TOKEN_BUDGET)
-    reason = {
-        BlockedBy.CHUNKING_OFF: (
-            f"with chunking off its {count(prompt_tokens, 'token')} are one indivisible slice, and "
-            f"the budget of {budget} cannot hold it{beside}"
-        ),
-        BlockedBy.TOKEN_BUDGET: f"{decodes} {take} the whole budget of {budget}",
-        BlockedBy.CHUNK_CAP: (
-            f"{decodes} {take} all of the {count(limits.chunk_tokens or 0, 'token')} that a mixed "
-            "step may hold"
-        ),
-        BlockedBy.ALIGNMENT: (
-            f"{decodes} leave less of a step than one block of {count(limits.block_size, 'token')}"
-        ),
-        BlockedBy.SEATS: (
-            f"the {count(users, 'streaming user')} hold every one of the "
-            f"{count(limits.max_seqs or 0, 'seat')}"
-        ),
-        BlockedBy.KV_BLOCKS: (
-            f"it needs more than the {count(limits.kv_blocks or 0, 'KV block')} of "
-            f"{count(limits.block_size, 'token')}"
-        ),
-        BlockedBy.BATCH_RUNNING: (
-            f"no prompt enters while a batch runs, and the {count(users, 'streaming user')} "
-            f"{'goes' if users == 1 else 'go'} on for ever"
-        ),
-        BlockedBy.ITL_TARGET: (
-            f"beside {decodes} not one prompt token fits in a step of "
-            f"{ms(experiment.itl_target_ms)}"
-        ),
-    }.get(because, f"it is held back for ever ({because})")
-    behind = len(result.never_scheduled) - 1
-    waiting = (
-        f" {count(behind, 'request')} behind it {'waits' if behind == 1 else 'wait'} for ever too."
-        if behind
-        else ""
-    )
-    return Explanation(
-        verdict=Verdict.NEVER_SCHEDULED,
-        headline=f"The {prompt_tokens:,}-token prompt never runs",
-        sentence=f"It is never scheduled: {reason}.{waiting}",
-    )
-
-
-def _never_finished(experiment: Experiment, result: Result) -> Explanation:
-    first, limits = result.never_finished[0], experiment.limits
-    request = next(r for r in experiment.workload.requests if r.request_id == first)
-    tokens = request.prompt_tokens + request.output_tokens - 1
-    blocks = -(-tokens // limits.block_size)
-    sentence = f"{first} began and can never get its last token."
-    if limits.kv_blocks and blocks > limits.kv_blocks:
-        sentence = (
-            f"{first} grows to {count(tokens, 'token')}, {count(blocks, 'KV block')}; the pool has "
-            f"{limits.kv_blocks:,}. So it is preempted, computed again and preempted for ever, and "
-            "nobody behind it gets in."
-        )
-    return Explanation(
-        verdict=Verdict.NEVER_FINISHED, headline=f"{first} never finishes", sentence=sentence
     )
 
 
@@ -311,48 +198,3 @@ def _smooth(
             f". The long prompt pays for it with {ms(metrics.ttft_ms - whole.ttft_ms)} more TTFT"
         )
     return Explanation(verdict=Verdict.SMOOTH, headline="No stall", sentence=sentence + ".")
-
-
-def trade_off(
-    smaller: SweepPoint | None, larger: SweepPoint | None, *, now: Metrics | None = None
-) -> str:
-    """Return what a smaller and a larger chunk would give, each with its figures.
-
-    With `now`, a chunk that gives the same figures as now is said to.
-    """
-
-    def same(point: SweepPoint) -> bool:
-        mine = now and (now.longest_stall_ms, now.ttft_ms)
-        return mine == (point.longest_stall_ms, point.ttft_ms)
-
-    def figures(point: SweepPoint) -> str:
-        stall = (
-            f"longest stall {ms(point.longest_stall_ms)}, "
-            if point.longest_stall_ms is not None
-            else ""
-        )
-        return f"{count(point.chunk_tokens, 'token')}: {stall}TTFT {ms(point.ttft_ms)}"
-
-    def longer(point: SweepPoint) -> bool:
-        """Whether the streams wait longer than now, where that is known."""
-        if now is None or now.longest_stall_ms is None or point.longest_stall_ms is None:
-            return point is larger
-        return point.longest_stall_ms > now.longest_stall_ms
-
-    parts = []
-    if smaller and smaller.longest_stall_ms is not None and not same(smaller):
-        what = "are smoother but repeat the fixed cost"
-        if longer(smaller):
-            what = "only repeat the fixed cost, and the streams wait for that too"
-        parts.append(f"Smaller chunks {what} ({figures(smaller)}).")
-    elif smaller and not same(smaller):
-        parts.append(f"Smaller chunks repeat the fixed cost more often ({figures(smaller)}).")
-    if larger and larger.longest_stall_ms is not None and not same(larger):
-        what = "but stall more" if longer(larger) else "and stall no more"
-        parts.append(f"Larger chunks finish the prompt sooner {what} ({figures(larger)}).")
-    elif larger and not same(larger):
-        parts.append(f"Larger chunks finish the prompt sooner ({figures(larger)}).")
-    for point in (smaller, larger):
-        if point and same(point):
-            parts.append(f"Chunks of {count(point.chunk_tokens, 'token')} give the same.")
-    return " ".join(parts)

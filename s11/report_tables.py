@@ -12,13 +12,13 @@ from rich.console import Console, Group
 
 from s11.attention import ChunkSizeCheck, Decoder, Fault
 from s11.experiment import Experiment
-from s11.explain import count, ms, times
 from s11.metrics import Metrics, inter_token_gaps, percentile
 from s11.plan import EngineLimits
 from s11.proof import prove
 from s11.simulator import simulate
 from s11.sweeps import SweepPoint, knee, largest_chunk_within_target, run
 from s11.terminal import table
+from s11.words import count, ms, times
 from s11.workload import Request, Workload
 
 
@@ -49,7 +49,7 @@ def metrics_table(experiment: Experiment, metrics: Metrics, whole: Metrics) -> G
     for name in ("preemptions", "cached_tokens"):
         both = getattr(metrics, name), getattr(whole, name)
         if any(both):
-            rows.append((name.replace("_", " "), *(f"{value:,}" for value in both)))
+            rows.append((name.replace("_", " "), f"{both[0]:,}", f"{both[1]:,}"))
     columns = ("", experiment.policy, "chunking off")
     if not experiment.chunking:  # the two are the same
         return table("Figures", columns[:2], [row[:2] for row in rows])

@@ -16,9 +16,12 @@ from s11 import (
     measure,
     simulate,
 )
-from s11.explain import Explanation, Verdict, count, explain, ms, times, trade_off
+from s11.explain import explain
 from s11.simulator import DEFAULT_MAX_STEPS
 from s11.sweeps import sweep_chunk_sizes
+from s11.trade_off import trade_off
+from s11.verdict import Explanation, Verdict
+from s11.words import count, ms, times
 from tests.loads import EXPERIMENTS, load, request
 
 

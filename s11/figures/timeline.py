@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from s11.explain import ms
 from s11.figures.theme import Spec, axis, bottom_legend, layout
 from s11.figures.timeline_info import Axis, TimelineInfo
 from s11.figures.timeline_steps import step_labels, step_lines, step_traces
 from s11.figures.timeline_streams import Rows, stream_labels, stream_lines, stream_traces
 from s11.metrics import Metrics
+from s11.words import ms
 
 STEPS_DOMAIN = (0.48, 1.0)
 STREAMS_DOMAIN = (0.0, 0.43)

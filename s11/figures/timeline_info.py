@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from s11.experiment import Experiment
-from s11.explain import Explanation, Verdict, count, ms
 from s11.presets import TITLES
 from s11.results import Result
+from s11.verdict import Explanation, Verdict
+from s11.words import count, ms
 
 Floats = NDArray[np.float64]
 

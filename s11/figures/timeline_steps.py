@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from s11.explain import ms
 from s11.figures.theme import DECODE, FIXED, INK, MUTED, PAPER, PREFILL, STALL, STALL_TEXT, Spec
 from s11.figures.timeline_info import Axis, TimelineInfo
 from s11.figures.timeline_streams import LABEL_ROOM, segments
+from s11.words import ms
 
 MOST_BARS = 300
 

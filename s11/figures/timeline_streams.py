@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from s11.explain import count, ms
 from s11.figures.theme import DECODE, GRID, INK, MUTED, PAPER, PREFILL, STALL, STALL_TEXT, Spec
 from s11.figures.timeline_info import SHOWN_USERS, PromptRow, TimelineInfo
+from s11.words import count, ms
 
 MOST_CHUNK_BARS = 300
 MOST_TICKS, FEW_TICKS = 240, 120
@@ -77,13 +77,14 @@ def stream_traces(info: TimelineInfo, rows: Rows) -> list[Spec]:
             for parts in ([d[0] for d in drawn], [d[1] for d in drawn], places)
         )
         traces.append(_bars(left, width, y, _CHUNK))
-    travels = [
+    sent = [
         (prompt.handed_over_from, (prompt.first_token or 0.0) - prompt.handed_over_from, place)
         for prompt, place in begun
         if prompt.handed_over_from is not None
     ]
-    if travels:
-        traces.append(_bars(*(list(column) for column in zip(*travels, strict=True)), _TRAVEL))
+    if sent:
+        left, width, y = np.array(sent).T
+        traces.append(_bars(left, width, y, _TRAVEL))
     words = _words(info, rows)
     if words:
         traces.append(_text(words))

@@ -8,13 +8,13 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from s11.explain import count
 from s11.figures.timeline_info import Axis
 from s11.policies import CHUNKING
 from s11.presets import ABOUT, FLAGS, TITLES
 from s11.ui import simulator_state as state
 from s11.ui.runs import largest_chunk
 from s11.ui.simulator_state import DEFAULTS, ENGINES, LINK_CHECKS, PRESETS
+from s11.words import count
 
 
 def scenario_controls() -> None:

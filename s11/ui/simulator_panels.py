@@ -11,15 +11,18 @@ from streamlit.delta_generator import DeltaGenerator
 
 from s11 import exports
 from s11.experiment import Experiment
-from s11.explain import Explanation, Verdict, count, explain, ms, trade_off
+from s11.explain import explain
 from s11.figures.theme import Spec
 from s11.figures.timeline import timeline_alt, timeline_figure
 from s11.figures.timeline_info import timeline_info
 from s11.sweeps import SweepPoint, longest_prompt_tokens
+from s11.trade_off import trade_off
 from s11.ui import simulator_state as state
 from s11.ui.frame import chart, picture_control
 from s11.ui.runs import MAX_STEPS, Run, run
 from s11.ui.simulator_controls import chunk_controls
+from s11.verdict import Explanation, Verdict
+from s11.words import count, ms
 
 # Lets the server's other thread send the picture off by itself: the browser then draws it while
 # the rest is still being made. On two cores the picture then stands 40 ms earlier, and the figures
