@@ -18,7 +18,9 @@ page = st.navigation(
         st.Page(
             "pages/simulator.py", title="Simulator", icon=":material/view_timeline:", default=True
         ),
+        st.Page("pages/compare.py", title="Compare schedulers", icon=":material/compare_arrows:"),
         st.Page("pages/mask.py", title="Mask & positions", icon=":material/grid_on:"),
+        st.Page("pages/prefix.py", title="Prefix cache", icon=":material/account_tree:"),
     ],
     position="top",
 )

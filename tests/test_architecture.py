@@ -15,11 +15,27 @@ import pytest
 # place here first. A dotted name ("costs.catalog") may be placed apart from its package.
 COMMAND_LINE = {"__main__", "cli", "commands", "report_tables", "terminal"}
 ROWS = (
-    {"workload", "plan", "catalog", "results", "checks"},
-    {"policies", "costs", "kv_blocks", "traces"},
-    {"experiment"},
+    {"workload", "words", "prefix_workloads", "plan", "catalog", "results", "checks"},
+    {"policies", "costs", "kv_blocks", "prefix_cache", "traces"},
+    {"experiment", "recorder"},
+    {"engine", "presets", "entries", "scenes"},
     {"simulator"},
-    {"metrics", "sweeps", "exports", "share", "explain", "cases", "bench", "attention"},
+    {
+        "metrics",
+        "sweeps",
+        "exports",
+        "share",
+        "explain",
+        "explain_never",
+        "verdict",
+        "trade_off",
+        "cases",
+        "bench",
+        "attention",
+        "proof",
+    }
+    | {"prefix_blocks", "step_tables", "step_reasons", "step_story"}
+    | {"suffering", "metric_rows", "comparison"},
     {"figures"},
     {"s11"} | COMMAND_LINE,  # "s11" is s11/__init__.py
     {"ui"},

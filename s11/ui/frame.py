@@ -53,6 +53,7 @@ _PAGE_CSS = """<style>
 .presets a{text-decoration:none;color:light-dark(#005B8F,#8CCBF0);
 padding:.15rem .6rem;border-radius:1rem;
 border:1px solid light-dark(#BFC9D4,#3C4856)}
+.presets a[aria-current]{font-weight:700;border-width:2px}
 .presets a:hover,.presets a:focus-visible{text-decoration:underline}
 @media (max-width:640px){
 .block-container{padding-left:.75rem;padding-right:.75rem}
@@ -63,6 +64,7 @@ min-width:calc(50% - .5rem);flex:1 1 calc(50% - .5rem)}
 [data-testid="stMetricValue"]{font-size:1.35rem}
 [data-testid="stMetric"] [data-testid="stMetricDeltaDescription"]{display:none}
 [class*="st-key-timeline"] .modebar-container{top:auto !important;bottom:60px}
+[class*="st-key-compare_live"] .modebar-container{top:auto !important;bottom:26px}
 }
 </style>"""
 

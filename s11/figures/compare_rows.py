@@ -1,0 +1,175 @@
+"""The rows of a band: what became of each request, from its arrival to its last token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from s11.experiment import Experiment
+from s11.results import Result
+from s11.words import count
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MOST_ROWS = 8
+MOST_CHUNKS = 150
+
+
+class Span(NamedTuple):
+    """A stretch of time, in ms."""
+
+    start_ms: float
+    end_ms: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pass:
+    """The chunks of one admission: of a prompt, or of what a preemption lost.
+
+    Where they are very many, one bar stands for all of them.
+    """
+
+    left_ms: Floats  # (bars,)
+    width_ms: Floats  # (bars,)
+    chunks: int
+    tokens: int
+
+    @property
+    def merged(self) -> bool:
+        """Whether a bar is more than a chunk."""
+        return len(self.left_ms) < self.chunks
+
+
+class CachedPrefix(NamedTuple):
+    """Tokens that an admission found in the prefix cache."""
+
+    at_ms: float
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RequestRow:
+    """One request, or all streaming users.
+
+    note: why it never got its tokens; None where it did.
+    """
+
+    name: str
+    queued: tuple[Span, ...] = ()
+    preempted: tuple[Span, ...] = ()
+    hand_over: tuple[Span, ...] = ()
+    passes: tuple[Pass, ...] = ()
+    cached: tuple[CachedPrefix, ...] = ()
+    tokens_ms: Floats
+    first_token_ms: float | None = None
+    stalls: tuple[Span, ...] = ()
+    note: str | None = None
+
+
+def request_rows(experiment: Experiment, result: Result) -> tuple[tuple[RequestRow, ...], int]:
+    """Return the rows in order of arrival, and how many requests are folded away.
+
+    The streaming users share the first row.
+    """
+    rows = []
+    target_ms, users = experiment.itl_target_ms, result.streaming_users
+    if users:
+        times_ms = np.concatenate(([0.0], result.decode_ends_ms()))
+        name = count(users, "stream")
+        rows.append(RequestRow(name=name, tokens_ms=times_ms, stalls=_stalls(times_ms, target_ms)))
+    requests = len(result.requests)
+    shown = requests if requests <= MOST_ROWS + 1 else MOST_ROWS
+    rows += [_row(experiment, result, row) for row in range(shown)]
+    return tuple(rows), requests - shown
+
+
+def _row(experiment: Experiment, result: Result, row: int) -> RequestRow:
+    worker = result.prefill_worker or result
+    requests = result.requests
+    times_ms = result.token_times_ms(row)
+    arrival_ms = float(requests.arrival_ms[row])
+    end_ms = float(result.steps.end_ms[-1]) if len(result.steps) else arrival_ms
+    end_ms = max(end_ms, float(worker.steps.end_ms[-1]) if len(worker.steps) else 0.0)
+    name, began_ms = requests.request_id[row], float(requests.first_scheduled_ms[row])
+    first_ms = float(requests.first_token_ms[row])
+    until_ms = max(arrival_ms, end_ms) if np.isnan(began_ms) else began_ms
+    queues = name not in result.rejected and until_ms > arrival_ms
+    handed: tuple[Span, ...] = ()
+    if result.prefill_worker and not np.isnan(first_ms):
+        handed = (Span(float(worker.requests.first_token_ms[row]), first_ms),)
+    return RequestRow(
+        name=name,
+        queued=(Span(arrival_ms, until_ms),) if queues else (),
+        preempted=_preempted(worker, row, end_ms),
+        hand_over=handed,
+        passes=_passes(worker, row),
+        cached=_cached(worker, row),
+        tokens_ms=times_ms,
+        first_token_ms=None if np.isnan(first_ms) else first_ms,
+        stalls=_stalls(times_ms, experiment.itl_target_ms),
+        note=_note(result, name),
+    )
+
+
+def _note(result: Result, name: str) -> str | None:
+    if name in result.rejected:
+        return "refused: longer than max_model_len"
+    if name in result.never_scheduled:
+        return f"never runs: {result.never_scheduled_because}"
+    if name in result.never_finished:
+        return "never ends: too few KV blocks"
+    return None
+
+
+def _stalls(times_ms: Floats, target_ms: float) -> tuple[Span, ...]:
+    over = np.flatnonzero(np.diff(times_ms) > target_ms)
+    return tuple([Span(float(times_ms[at]), float(times_ms[at + 1])) for at in over])
+
+
+def _preempted(worker: Result, row: int, end_ms: float) -> tuple[Span, ...]:
+    lost_ms = worker.preemptions.time_ms[worker.preemptions.request == row]
+    got_ms = worker.admissions.time_ms[worker.admissions.request == row]
+    got_step = worker.admissions.step[worker.admissions.request == row]
+    lost_step = worker.preemptions.step[worker.preemptions.request == row]
+    spans = []
+    for at_ms, step in zip(lost_ms.tolist(), lost_step.tolist(), strict=True):
+        again = np.searchsorted(got_step, step)  # the first admission to this step or a later one
+        until_ms = float(got_ms[again]) if again < len(got_ms) else end_ms
+        spans.append(Span(at_ms, until_ms))
+    return tuple(spans)
+
+
+def _passes(worker: Result, row: int) -> tuple[Pass, ...]:
+    mine = np.flatnonzero(worker.slices.request == row)
+    steps = worker.slices.step[mine]
+    admitted = worker.admissions.step[worker.admissions.request == row]
+    number = np.searchsorted(admitted, steps, side="right")  # (slices,) which admission
+    found = []
+    for one in np.unique(number):
+        inside = number == one
+        left = worker.steps.start_ms[steps[inside]]
+        right = worker.steps.end_ms[steps[inside]]
+        chunks = len(left)
+        if chunks > MOST_CHUNKS:
+            left, right = _joined(left, right)
+        tokens = int(worker.slices.tokens[mine][inside].sum())
+        found.append(Pass(left, right - left, chunks, tokens))
+    return tuple(found)
+
+
+def _joined(left: Floats, right: Floats) -> tuple[Floats, Floats]:
+    """Join bars that touch."""
+    apart = np.flatnonzero(left[1:] > right[:-1])
+    return left[np.concatenate(([0], apart + 1))], right[np.concatenate((apart, [len(right) - 1]))]
+
+
+def _cached(worker: Result, row: int) -> tuple[CachedPrefix, ...]:
+    table = worker.admissions
+    hits = np.flatnonzero((table.request == row) & (table.cached_tokens > 0))
+    return tuple(
+        [CachedPrefix(float(table.time_ms[hit]), int(table.cached_tokens[hit])) for hit in hits]
+    )

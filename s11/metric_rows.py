@@ -1,0 +1,125 @@
+"""The metrics of several runs of one load, row by row, the best marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from s11.experiment import Experiment
+from s11.metrics import Metrics
+from s11.results import Result
+from s11.words import ms
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class EngineRun:
+    """One engine's run: what it is called, and what it gave."""
+
+    label: str
+    experiment: Experiment
+    result: Result
+    metrics: Metrics
+
+    @property
+    def sentence_name(self) -> str:
+        """The label as a sentence begins with it, without what is in brackets."""
+        return self.label.partition(" (")[0] + self.label.partition(")")[2]
+
+    @property
+    def name(self) -> str:
+        """The same within a sentence: small where it is no proper name."""
+        name = self.sentence_name
+        word = name.split(" ")[0].rstrip(",")
+        return name[:1].lower() + name[1:] if word == word.capitalize() else name
+
+    @property
+    def unserved(self) -> int:
+        """How many requests never got all their tokens, refused ones included."""
+        result = self.result
+        return len(result.never_scheduled) + len(result.never_finished) + len(result.rejected)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricRow:
+    """One metric of every run: its values, how they read, and which of them are best."""
+
+    title: str
+    values: tuple[float | None, ...]
+    texts: tuple[str, ...]
+    best: tuple[bool, ...]
+
+
+def metric_rows(runs: Sequence[EngineRun]) -> list[MetricRow]:
+    """Return the metrics, a row each, the best marked; none where all are equal.
+
+    Best can only be who served the most requests and was not cut: a run that left somebody
+    out has its figures from the others alone.
+    """
+    fewest = min([run.unserved for run in runs], default=0)
+    stopped = all(run.result.stopped_at_max_steps for run in runs)
+    fair = [
+        run.unserved == fewest and (stopped or not run.result.stopped_at_max_steps) for run in runs
+    ]
+
+    def row(
+        title: str,
+        value: Callable[[EngineRun], float | None],
+        text: Callable[[float | None], str] = ms,
+        *,
+        more_is_better: bool = False,
+    ) -> MetricRow:
+        values = tuple([value(run) for run in runs])
+        texts = tuple([text(found) for found in values])
+        return MetricRow(
+            title=title,
+            values=values,
+            texts=texts,
+            best=_best(values, texts, fair, more_is_better=more_is_better),
+        )
+
+    rows = [
+        row("Longest stall", lambda run: run.metrics.longest_stall_ms),
+        row("TTFT p50", lambda run: run.metrics.ttft_p50_ms),
+        row("TTFT p99", lambda run: run.metrics.ttft_p99_ms),
+        row("ITL p50", lambda run: run.metrics.itl_p50_ms),
+        row("ITL p99", lambda run: run.metrics.itl_p99_ms),
+        row(
+            "Decode throughput",
+            lambda run: run.metrics.decode_tokens_per_s,
+            lambda rate: "none" if rate is None else f"{rate:,.0f} tok/s",
+            more_is_better=True,
+        ),
+        row("Preemptions", lambda run: float(run.metrics.preemptions), _number),
+        row("Makespan", lambda run: run.metrics.makespan_ms),
+    ]
+    if any(run.metrics.cached_tokens for run in runs):
+        from_cache = row(
+            "Tokens from the prefix cache",
+            lambda run: float(run.metrics.cached_tokens),
+            _number,
+            more_is_better=True,
+        )
+        rows.append(from_cache)
+    if any(run.unserved for run in runs):
+        rows.append(row("Requests not served", lambda run: float(run.unserved), _number))
+    return rows
+
+
+def _number(value: float | None) -> str:
+    return f"{value or 0:,.0f}"
+
+
+def _best(
+    values: Sequence[float | None],
+    texts: Sequence[str],
+    fair: Sequence[bool],
+    *,
+    more_is_better: bool,
+) -> tuple[bool, ...]:
+    """Mark the best values and all that read the same; nothing where all do."""
+    candidates = [v for v, ok in zip(values, fair, strict=True) if ok and v is not None]
+    if not candidates or len(set(texts)) == 1:
+        return (False,) * len(values)
+    best = max(candidates) if more_is_better else min(candidates)
+    text = texts[values.index(best)]
+    return tuple([ok and mine == text for mine, ok in zip(texts, fair, strict=True)])

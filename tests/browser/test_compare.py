@@ -1,0 +1,170 @@
+"""The compare page in a real browser: scenes, stories under the pointer, the table, links."""
+
+import csv
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from s11.scenes import SCENES
+from tests.browser.test_smoke import OVERFLOWING, VIEWS
+
+# Streamlit's client asks for its server below a page's path first, and tries again above it.
+PROBE = re.compile(
+    r"console: Failed to load resource: .*404.*/compare/_stcore/(health|host-config)"
+)
+
+Open = Callable[..., Page]
+Chart = Callable[..., Any]
+
+HOVERED = "() => document.querySelector('.hoverlayer .hovertext')?.textContent ?? null"
+
+
+@pytest.fixture
+def open_compare(
+    open_app: Open, wait_until_ready: Callable[[Page], None], browser_errors: list[str]
+):
+    """Opens the page by its own address, on a server that has served its first visitor."""
+
+    def open_page(query: str = "") -> Page:
+        page = open_app("/")
+        page.goto(f"/compare{query}", wait_until="domcontentloaded")
+        wait_until_ready(page)
+        return page
+
+    yield open_page
+    browser_errors[:] = [error for error in browser_errors if not PROBE.match(error)]
+
+
+def engines(*labels: str) -> str:
+    return f"m => m.figure === 'compare' && m.engines.join() === '{','.join(labels)}'"
+
+
+@pytest.mark.parametrize("slug", SCENES)
+def test_scene_opens_and_tells_every_step(slug: str, open_compare: Open, wait_for_chart: Chart):
+    page = open_compare(f"?scene={slug}")
+    wait_for_chart(page, "m => m.figure === 'compare'")
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    assert page.evaluate(OVERFLOWING) == []
+    chart = page.locator(".js-plotly-plot").first
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] * 0.13, box["y"] + 150)
+    page.wait_for_function(HOVERED)
+    assert re.search(r"Step \d+: .* ms, .*(prefill|decode)", page.evaluate(HOVERED))
+
+
+def test_scene_links_are_links_that_open_their_scene(open_compare: Open, wait_for_chart: Chart):
+    page = open_compare()
+    wait_for_chart(page, engines("Chunked", "vLLM V1"))
+    page.get_by_role("link", name="Figure 7").click()
+    wait_for_chart(page, engines("Request level", "Prefill first", "Whole prompts", "Chunked"))
+    expect(page).to_have_url(re.compile(r"/compare\?scene=figure-7$"))
+
+
+LINK = (
+    "?scene=budget-monopoly&engines=chunked~~sglang~cap-4096&requests=A~0~64~9~~B~5~2560~2"
+    "&budget=1024&blocks=300&target=25.0"
+)
+
+
+def test_copied_link_restores_the_page_exactly(open_compare: Open, wait_for_chart: Chart):
+    page = open_compare(LINK)
+    wait_for_chart(page, engines("Chunked", "SGLang"))
+    copied = page.url
+    again = page.context.new_page()
+    again.goto(copied)
+    wait_for_chart(again, engines("Chunked", "SGLang"))
+    expect(again.get_by_text("Budget monopoly, edited: 2 requests")).to_be_visible()
+    again.get_by_role("button", name="Knobs").click()
+    expect(again.get_by_role("spinbutton", name="KV blocks")).to_have_value("300")
+    expect(again.get_by_role("textbox", name="Chunk cap (tokens)").nth(1)).to_have_value("4096")
+    assert again.url == copied
+    expect(again.get_by_text("Parts of this link")).to_have_count(0)
+
+
+def test_cell_of_the_table_changes_picture_and_link(open_compare: Open, wait_for_chart: Chart):
+    page = open_compare()
+    wait_for_chart(page, engines("Chunked", "vLLM V1"))
+    page.get_by_role("button", name="Edit the requests").click()
+    table = page.get_by_test_id("stDataFrame").locator("canvas").first
+    expect(table).to_be_visible()
+    box = table.bounding_box()
+    assert box
+    page.mouse.click(box["x"] + box["width"] * 0.4, box["y"] + 35 * 1.5)  # first row's prompt
+    page.keyboard.press("Enter")
+    cell = page.locator("#portal input, #portal textarea").first
+    expect(cell).to_be_focused()
+    cell.fill("800")
+    expect(cell).to_have_value("800")
+    cell.press("Tab")
+    expect(page).to_have_url(re.compile(r"requests=report~0~800~10~~chat"))
+    expect(page.get_by_text("KV pressure, edited: 4 requests, 2,000 prompt tokens")).to_be_visible()
+    page.get_by_role("button", name="Edit the requests").click()
+    expect(table).to_have_count(0)
+    expect(page).to_have_url(re.compile(r"requests=report~0~800~10~~chat"))
+
+
+def test_knob_by_keyboard_changes_figures_and_url(open_compare: Open, wait_for_chart: Chart):
+    page = open_compare()
+    wait_for_chart(page, engines("Chunked", "vLLM V1"))
+    page.get_by_role("button", name="Knobs").click()
+    field = page.get_by_role("spinbutton", name="KV blocks")
+    field.fill("400")
+    field.press("Enter")
+    expect(page).to_have_url(re.compile(r"/compare\?blocks=400$"))
+    expect(page.get_by_text("do exactly the same in every step here")).to_be_visible()
+    field.fill("288")
+    field.press("Enter")
+    expect(page).to_have_url(re.compile(r"/compare$"))
+
+
+def test_page_is_as_it_was_left_after_a_look_at_another(open_compare: Open, wait_for_chart: Chart):
+    page = open_compare("?scene=figure-7")
+    wait_for_chart(page, engines("Request level", "Prefill first", "Whole prompts", "Chunked"))
+    page.get_by_role("link", name="Simulator").first.click()
+    wait_for_chart(page, "m => m.figure === 'timeline'")
+    page.get_by_role("link", name="Compare schedulers").first.click()
+    wait_for_chart(page, engines("Request level", "Prefill first", "Whole prompts", "Chunked"))
+    expect(page).to_have_url(re.compile(r"/compare\?scene=figure-7$"))
+
+
+def test_steps_and_metrics_leave(open_compare: Open, wait_for_chart: Chart, tmp_path: Path):
+    page = open_compare()
+    wait_for_chart(page, engines("Chunked", "vLLM V1"))
+    page.get_by_text("Every step of vLLM V1").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Steps as CSV").click()
+    download.value.save_as(tmp_path / "steps.csv")
+    with (tmp_path / "steps.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["step"] for row in rows] == [str(number) for number in range(1, 31)]
+    assert rows[6]["what the engine saw"].startswith("chat 3 was preempted just before")
+    page.get_by_role("button", name="Take it with you").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Metrics as CSV").click()
+    download.value.save_as(tmp_path / "metrics.csv")
+    with (tmp_path / "metrics.csv").open() as file:
+        metrics = {row["metric"]: row for row in csv.DictReader(file)}
+    assert metrics["Preemptions"]["vLLM V1"] == "1.0"
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_no_sideways_scrolling_and_nothing_empty(
+    view: str, open_compare: Open, wait_for_chart: Chart
+):
+    page = open_compare("?scene=shared-prefix")
+    wait_for_chart(page, "m => m.figure === 'compare' && m.engines.length === 4")
+    assert page.evaluate(OVERFLOWING) == []
+    table = page.locator(".s11-metrics")
+    expect(table).to_be_visible()
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    legend = page.locator(".js-plotly-plot .legend").first.bounding_box()
+    chart = page.locator(".js-plotly-plot").first.bounding_box()
+    assert legend
+    assert chart
+    assert legend["y"] + legend["height"] <= chart["y"] + chart["height"] + 1
