@@ -71,7 +71,7 @@ def compare_figure(info: CompareInfo) -> Spec:
         **spec["margin"],
         "l": LEFT_MARGIN,
         "r": RIGHT_MARGIN,
-        "b": AXIS_HEIGHT + LEGEND_ROW * legend_rows + 6,
+        "b": AXIS_HEIGHT + LEGEND_ROW * legend_rows + 12,
     }
     height = int(margin["t"] + plot + margin["b"])
     spec |= {
