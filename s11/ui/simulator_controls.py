@@ -13,8 +13,18 @@ from s11.policies import CHUNKING
 from s11.presets import ABOUT, FLAGS, TITLES
 from s11.ui import simulator_state as state
 from s11.ui.runs import largest_chunk
-from s11.ui.simulator_state import DEFAULTS, ENGINES, LINK_CHECKS, PRESETS
+from s11.ui.simulator_state import DEFAULTS, ENGINES, LINK_CHECKS, PRESETS, SPEAKS_FOR
 from s11.words import count
+
+KNOBS = {
+    "token_budget": "token budget",
+    "chunk_tokens": "chunk cap",
+    "max_seqs": "most running requests",
+    "chunking": "chunking",
+    "mixed": "decodes ride along",
+    "prefill_interval": "prefill interval",
+}
+"""The knobs of this page that engines have names for."""
 
 
 def scenario_controls() -> None:
@@ -83,7 +93,8 @@ def preset_links() -> None:
         for label, parameters in PRESETS.items()
     )
     engines = " ".join(
-        f'<a href="?{escape(urlencode(parameters))}" target="_self">{escape(label)}</a>'
+        f'<a href="?{escape(urlencode(parameters))}" target="_self" '
+        f'title="{escape(SPEAKS_FOR[label])}">{escape(label)}</a>'
         for label, parameters in ENGINES.items()
     )
     st.html(
@@ -135,6 +146,10 @@ def _chunk_slider(best: int | None) -> None:
 
 
 def _advanced() -> None:
+    names = FLAGS.get(state.policy())
+    if names:
+        knobs = " · ".join(f"{KNOBS[knob]} `{names[knob]}`" for knob in KNOBS if knob in names)
+        st.caption(f"{TITLES[state.policy()]} calls them: {knobs}.")
     left, right = st.columns(2)
     with left:
         _number(

@@ -76,6 +76,9 @@ ENGINES: dict[str, dict[str, str]] = {
 """Links to engines as they come; a chunk cap that is off is the longest prompt."""
 
 
+SPEAKS_FOR = {preset.title: preset.speaks_for for preset in ENGINE_PRESETS.values()}
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """How the timeline is looked at."""

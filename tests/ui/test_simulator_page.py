@@ -189,6 +189,22 @@ def test_a_scheduler_of_whole_prompts_has_no_chunk_size(page):
     assert app.button(key="snap").label == "This scheduler has no chunk size"
 
 
+@pytest.mark.parametrize(
+    ("title", "flags"),
+    [
+        ("vLLM V1", ("token budget `--max-num-batched-tokens`", "`--prefill-schedule-interval`")),
+        ("SGLang", ("chunk cap `--chunked-prefill-size`", "`--enable-mixed-chunk`")),
+        ("TensorRT-LLM", ("token budget `max_num_tokens`", "chunking `enable_chunked_prefill`")),
+        ("Chunked", ()),
+    ],
+)
+def test_an_engines_own_names_stand_by_the_knobs(page, title: str, flags: tuple[str, ...]):
+    app = page(policy=title)
+    told = [caption.value for caption in app.caption if "calls them" in caption.value]
+    assert len(told) == bool(flags)
+    assert all(flag in told[0] for flag in flags)
+
+
 def test_prompts_that_run_by_themselves_are_said_to(page):
     app = page(policy="SGLang")
     assert "For 8 steps in a row prompts run by themselves and no stream gets a token" in words(app)
