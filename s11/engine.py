@@ -1,19 +1,15 @@
-"""The only event loop.
+"""The only event loop: who arrives, what the policy plans, who is done.
 
 A step costs the same however many requests decode in it: decodes are counted, and a
-request's end is filed under the number of the decode step that gives its last token. Equal
-steps run in an inner loop until something happens: an arrival, a last token, a prompt
-complete, blocks run short.
+request's end is filed under the number of the decode step that gives its last token
+(`s11.stepping`).
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
-from heapq import heappop, heappush
-from itertools import accumulate, repeat
 
 from s11.experiment import Experiment
 from s11.kv_blocks import BlockPool
@@ -22,17 +18,16 @@ from s11.policies import POLICIES
 from s11.prefix_cache import PrefixCachingPool
 from s11.recorder import Recorder
 from s11.results import Result
+from s11.stepping import DECODE_ONLY, StepRunner
 from s11.workload import Request
 
 UNTIL_SOMETHING_HAPPENS = 2**62
-SHORT_RUN = 4  # steps: below that a loop is faster than what C does at once
 MOST_ROUNDS_ALONE = 3
-DECODE_ONLY = StepPlan((), None)
 SEATS_TAKEN = StepPlan((), BlockedBy.SEATS)
 NO_BLOCKS_EVER = StepPlan((), BlockedBy.KV_BLOCKS)
 
 
-class Engine:
+class Engine(StepRunner):
     """One worker: its clock, its requests, and what it notes.
 
     requests: in arrival order; their arrivals are placed on the clock by `start_clock`.
@@ -51,30 +46,25 @@ class Engine:
         now_ms: float = 0.0,
     ) -> None:
         limits = experiment.limits
-        self.requests, self.users, self.limits = requests, streaming_users, limits
-        self.handed_over = handed_over
-        self.budget = limits.tokens_per_step()
-        self.most_running = min(limits.seats(), self.budget)
-        self.policy, self.cost = POLICIES[experiment.policy], experiment.cost
-        self.max_steps = max_steps
-        self.stopped = self.stuck = False
-        self.now_ms = now_ms
         self.known_tokens = [request.prompt_tokens for request in requests]
-        remaining_tokens = self.known_tokens.copy()
         self.pool: BlockPool | None = None
         if limits.prefix_caching:
             self.pool = PrefixCachingPool(limits, self.known_tokens, requests)
         elif limits.kv_blocks is not None:
             self.pool = BlockPool(limits, self.known_tokens)
-        self.batch = Batch(
+        batch = Batch(
             decoding=streaming_users,
-            remaining_tokens=remaining_tokens,
+            remaining_tokens=self.known_tokens.copy(),
             memory=self.pool or AmpleMemory(),
             step_ms=experiment.cost.step_ms,
             itl_target_ms=experiment.itl_target_ms,
         )
-        self.arrivals_ms: list[float] = []
-        self.arrived = 0
+        super().__init__(experiment, batch, Recorder(requests), max_steps=max_steps, now_ms=now_ms)
+        self.requests, self.users, self.limits = requests, streaming_users, limits
+        self.handed_over = handed_over
+        self.most_running = min(limits.seats(), limits.tokens_per_step())
+        self.policy = POLICIES[experiment.policy]
+        self.stuck = False
         self.rejected: list[int] = []
         self.seats = [0] * len(requests)  # the number of its admission; 0 without a seat
         self.outputs = [0] * len(requests)
@@ -82,13 +72,7 @@ class Engine:
         self.blocked_by: BlockedBy | None = None
         self.last_prefill_step: int | None = None
 
-        self.decode_steps = 0
-        self.ends_with_decode: defaultdict[int, list[int]] = defaultdict(list)
-        self.end_steps: list[int] = []  # a heap of that table's keys, and of some gone by
         self.span: dict[int, tuple[float, int]] = {}  # of who decodes: its token's time, decode
-        self.notes = Recorder(requests)
-        if now_ms:
-            self.notes.idle_until.append((0, now_ms))
 
     def start_clock(self) -> None:
         """Place the arrivals on the clock: they count from now."""
@@ -137,75 +121,6 @@ class Engine:
         ran = self.advance(steps)
         if self.pool is not None:
             self.notes.kv_blocks += self.pool.take_decode_steps(ran)
-
-    def advance(self, steps: int, plan: StepPlan = DECODE_ONLY) -> int:
-        """Run up to `steps` equal steps; stop early at a last token or an arrival.
-
-        Returns how many were run.
-        """
-        batch, notes = self.batch, self.notes
-        slices, blocked_by = plan.slices, plan.blocked_by
-        decoding = batch.decoding if plan.decodes else 0
-        prefill_tokens = 0
-        for part in slices:
-            prefill_tokens += part.tokens
-        assert prefill_tokens + decoding <= self.budget, "the budget is kept"
-        duration_ms = self.cost.step_ms(prefill_tokens=prefill_tokens, decode_tokens=decoding)
-        until_ms = math.inf
-        if self.arrived < len(self.arrivals_ms):
-            until_ms = self.arrivals_ms[self.arrived]
-        ends_ms, ran, begin_ms = notes.ends_ms, 0, self.now_ms
-        most: float = min(steps, self.max_steps - len(ends_ms))
-        to_an_end = self._decodes_until_an_end() if decoding else math.inf
-        if to_an_end < most:
-            most = to_an_end
-        now_ms = begin_ms
-        if most <= SHORT_RUN or now_ms + SHORT_RUN * duration_ms >= until_ms:
-            while ran < most:
-                now_ms += duration_ms
-                ends_ms.append(now_ms)
-                ran += 1
-                if now_ms >= until_ms:
-                    break
-        else:
-            if until_ms < math.inf:
-                most = min(most, int((until_ms - now_ms) / duration_ms) + 2)
-            run_ms = list(accumulate(repeat(duration_ms, int(most)), initial=now_ms))
-            ran = min(int(most), bisect_left(run_ms, until_ms, lo=1))
-            ends_ms += run_ms[1 : ran + 1]
-            now_ms = run_ms[ran]
-        if ran < steps and len(ends_ms) == self.max_steps:
-            self.stopped = self.stopped or not (now_ms >= until_ms or ran == to_an_end)
-        if now_ms == begin_ms and ran:
-            raise ValueError(
-                f"cost: a step of {duration_ms:g} ms is too short to move a clock that "
-                f"stands at {now_ms:g} ms"
-            )
-        self.now_ms = now_ms
-        notes.durations_ms.append(duration_ms)
-        notes.runs.append(
-            (
-                ran,
-                prefill_tokens,
-                decoding,
-                batch.decoding - decoding,
-                len(batch.waiting),
-                self._blocked_request(plan) if blocked_by else -1,
-                blocked_by.code if blocked_by else 0,
-            )
-        )
-        if decoding:
-            self.decode_steps += ran
-        return ran
-
-    def _decodes_until_an_end(self) -> float:
-        """Return after how many decode steps the next request has its last token."""
-        steps, ending, now = self.end_steps, self.ends_with_decode, self.decode_steps
-        while steps:
-            if steps[0] >= now and steps[0] in ending:
-                return steps[0] - now + 1
-            heappop(steps)
-        return math.inf
 
     def result(self) -> Result:
         """Return the run's tables."""
@@ -362,10 +277,7 @@ class Engine:
             self._close_span(request)
             return True
         self.batch.decoding += 1
-        last = self.decode_steps + decodes - 1
-        if last not in self.ends_with_decode:
-            heappush(self.end_steps, last)
-        self.ends_with_decode[last].append(request)
+        self.file_end(request, decodes)
         if self.pool is not None:
             self.pool.begin_decoding(request)
         return False
@@ -383,10 +295,7 @@ class Engine:
             self.notes.preemptions.append((request, self.now_ms, len(self.notes.ends_ms)))
             if request in self.span:
                 left = self.requests[request].output_tokens - self.outputs[request]
-                last = self.span[request][1] + left - 1
-                self.ends_with_decode[last].remove(request)
-                if not self.ends_with_decode[last]:
-                    del self.ends_with_decode[last]
+                self.strike_end(request, self.span[request][1] + left - 1)
                 batch.decoding -= 1
                 self._close_span(request)
             else:
@@ -401,13 +310,3 @@ class Engine:
             self.rounds_alone[alone] += 1
             self.stuck = self.rounds_alone[alone] == MOST_ROUNDS_ALONE
             self.blocked_by = BlockedBy.KV_BLOCKS
-
-    def _blocked_request(self, plan: StepPlan) -> int:
-        """Return the first request that wants prefill and gets none, -1 where there is none."""
-        if plan.blocked_by is BlockedBy.PREEMPTION:  # the queue is closed
-            return self.batch.waiting[0]
-        served = {part.request for part in plan.slices}
-        for request in self.batch.prefilling:
-            if request not in served:
-                return request
-        return self.batch.waiting[0] if self.batch.waiting else -1

@@ -17,7 +17,7 @@ COMMAND_LINE = {"__main__", "cli", "commands", "report_tables", "terminal"}
 ROWS = (
     {"workload", "words", "prefix_workloads", "plan", "catalog", "results", "checks"},
     {"policies", "costs", "kv_blocks", "prefix_cache", "traces"},
-    {"experiment", "recorder"},
+    {"experiment", "recorder", "stepping"},
     {"engine", "presets", "entries", "scenes"},
     {"simulator"},
     {
