@@ -7,8 +7,10 @@ Source: vLLM V1, vllm/v1/core/block_pool.py and kv_cache_manager.py (`get_comput
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 from s11.kv_blocks import BlockPool
 from s11.plan import EngineLimits
@@ -47,6 +49,23 @@ class _Tail:
         return partial + full
 
 
+class _Texts(NamedTuple):
+    """Whose texts begin a request: the first `length` of two lists that others may go on with."""
+
+    ends: list[int]  # after which token each text ends, ascending
+    owners: list[Hashable]
+    length: int
+
+    def and_then(self, end: int, owner: Hashable) -> _Texts:
+        """Return these texts and one more."""
+        ends, owners, length = self
+        if length < len(ends):  # someone else went on with the list
+            ends, owners = ends[:length], owners[:length]
+        ends.append(end)
+        owners.append(owner)
+        return _Texts(ends, owners, length + 1)
+
+
 class PrefixCachingPool(BlockPool):
     """Blocks that stay findable by content until they are needed for something else.
 
@@ -70,7 +89,7 @@ class PrefixCachingPool(BlockPool):
         self.cached: dict[Key, dict[_Block, None]] = {}
         self.tails: dict[int, _Tail] = {}
         self.own: dict[int, list[_Block]] = {}  # of who runs, the blocks that are objects
-        self.lineages: dict[int, list[tuple[float, Hashable]]] = {}
+        self.lineages: dict[int, _Texts] = {}
 
     def cached_tokens(self, request: int) -> int:
         """Return how many leading tokens of a waiting request are cached, in whole blocks.
@@ -188,7 +207,15 @@ class PrefixCachingPool(BlockPool):
             self.cached.setdefault(block.key, {})[block] = None
 
     def _settle_continued(self, request: int) -> None:
+        """Settle whoever runs of those that a request continues."""
         before = self.requests[request].continues
+        if before is None:
+            return
+        if len(self.own) < self._lineage(request).length:  # a long conversation, few that run
+            for row in self.own:
+                if row != request and self.shared_blocks[row] == math.inf:
+                    self._settle(row)
+            return
         while before is not None:
             row = self.row[before]
             if row in self.own:
@@ -218,23 +245,31 @@ class PrefixCachingPool(BlockPool):
         return counts
 
     def _key(self, request: int, index: int) -> Key:
-        end = (index + 1) * self.block_size
-        for text_end, owner in self._lineage(request):
-            if end <= text_end:
-                return owner, index
-        raise AssertionError("the last text is the request's own and never ends")
+        """Return what a request's block is found by: whose text it ends in, and its number."""
+        texts = self.lineages.get(request) or self._lineage(request)
+        at = bisect_left(texts.ends, (index + 1) * self.block_size, hi=texts.length)
+        return (request if at == texts.length else texts.owners[at]), index
 
-    def _lineage(self, request: int) -> list[tuple[float, Hashable]]:
-        """Return whose text a request's tokens are: up to which token, and whose."""
-        if request not in self.lineages:
-            asked = self.requests[request]
-            texts: list[tuple[float, Hashable]] = []
+    def _lineage(self, request: int) -> _Texts:
+        """Return the texts that a request's own one goes on from.
+
+        A conversation of many turns shares one list: each turn adds one text to it.
+        """
+        line = [request]
+        while line[-1] not in self.lineages and self.requests[line[-1]].continues is not None:
+            line.append(self.row[self.requests[line[-1]].continues or ""])
+        for row in reversed(line):
+            if row in self.lineages:
+                continue
+            asked = self.requests[row]
+            texts = _Texts([], [], 0)
             if asked.shared_group is not None:
-                texts = [(asked.shared_tokens, asked.shared_group)]
+                texts = texts.and_then(asked.shared_tokens, asked.shared_group)
             elif asked.continues is not None:
-                row = self.row[asked.continues]
-                before = self.requests[row]
+                before = self.requests[self.row[asked.continues]]
                 length = before.prompt_tokens + before.output_tokens
-                texts = [(min(end, length), owner) for end, owner in self._lineage(row)]
-            self.lineages[request] = [*texts, (math.inf, request)]
+                texts = self.lineages[self.row[asked.continues]].and_then(
+                    length, self.row[asked.continues]
+                )
+            self.lineages[row] = texts
         return self.lineages[request]

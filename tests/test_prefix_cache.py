@@ -147,3 +147,30 @@ def test_the_gate_counts_hits_out_and_idle_ones_in() -> None:
     serve(made, 0)
     made.release(0)
     assert not made.admit(1, 8, 1)
+
+
+def test_a_conversation_of_a_thousand_turns_finds_all_that_was_said() -> None:
+    """Each turn: the one before and its five outputs, and three tokens more; a block of four is
+    computed when its turn's last output is not part of it."""
+    turns = [asked("0", 3)]
+    for number in range(1, 1_200):
+        turns.append(asked(str(number), 3 + 8 * number, continues=str(number - 1)))
+    made = pool(*turns)
+    for turn in range(1_200):
+        hits = serve(made, turn)
+        # All computed of the turn before: its prompt and four of five outputs, in whole blocks.
+        assert hits == (0 if turn == 0 else (turns[turn - 1].prompt_tokens + 4) // 4 * 4)
+        made.begin_decoding(turn)
+        made.take_decode_steps(4)
+        made.release(turn)
+
+
+def test_two_that_continue_the_same_do_not_share_their_own_words() -> None:
+    turns = asked("a", 8), asked("b", 20, continues="a"), asked("c", 20, continues="a")
+    made = pool(*turns, asked("d", 30, continues="b"), asked("e", 30, continues="c"))
+    for turn in range(3):
+        serve(made, turn)
+    # Thirteen tokens of a are three blocks; the fourth and fifth are b's and c's own.
+    assert made._key(3, 2) == made._key(4, 2) == (0, 2)
+    assert [made._key(3, 4), made._key(4, 4)] == [(1, 4), (2, 4)]
+    assert [made.cached_tokens(3), made.cached_tokens(4)] == [20, 20]
