@@ -8,7 +8,6 @@ request's end is filed under the number of the decode step that gives its last t
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 
 from s11.experiment import Experiment
@@ -22,7 +21,7 @@ from s11.stepping import DECODE_ONLY, StepRunner
 from s11.workload import Request
 
 UNTIL_SOMETHING_HAPPENS = 2**62
-MOST_ROUNDS_ALONE = 3
+MOST_ROUNDS_ALONE = 3  # in a row and without a token for anyone: then it goes on for ever
 SEATS_TAKEN = StepPlan((), BlockedBy.SEATS)
 NO_BLOCKS_EVER = StepPlan((), BlockedBy.KV_BLOCKS)
 
@@ -68,7 +67,7 @@ class Engine(StepRunner):
         self.rejected: list[int] = []
         self.seats = [0] * len(requests)  # the number of its admission; 0 without a seat
         self.outputs = [0] * len(requests)
-        self.rounds_alone: defaultdict[int, int] = defaultdict(int)
+        self.rounds_alone: dict[int, tuple[int, tuple[int, int]]] = {}
         self.blocked_by: BlockedBy | None = None
         self.last_prefill_step: int | None = None
 
@@ -305,8 +304,18 @@ class Engine(StepRunner):
             self.seats[request] = 0
             batch.waiting.appendleft(request)
         if self.pool is not None and not self.pool.tokens:
-            # Alone, and still too large. An engine goes on like that for ever.
-            alone = victims[-1]
-            self.rounds_alone[alone] += 1
-            self.stuck = self.rounds_alone[alone] == MOST_ROUNDS_ALONE
+            self._count_round_alone(victims[-1])
+
+    def _count_round_alone(self, request: int) -> None:
+        """Find out whether a request that even the whole pool cannot hold is all that is left.
+
+        An engine preempts it and begins it again for ever. Others may still get tokens beside
+        it; rounds in which nobody does, and nobody is to come, are all alike.
+        """
+        now = (sum(self.outputs), self.arrived)
+        rounds, then = self.rounds_alone.get(request, (0, now))
+        rounds = rounds + 1 if then == now else 1
+        self.rounds_alone[request] = rounds, now
+        if rounds >= MOST_ROUNDS_ALONE and self.arrived == len(self.arrivals_ms):
+            self.stuck = True
             self.blocked_by = BlockedBy.KV_BLOCKS

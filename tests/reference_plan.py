@@ -30,7 +30,9 @@ class Call:
     blocks: list[Block] = field(default_factory=list)
     decoding: bool = False  # its prefill, or the last resumption of it, has yielded a token
     rejected: bool = False
-    fell_over_itself: int = 0
+    fell_over_itself: int = 0  # in a row, without a token for anyone since
+    fell_at: tuple[int, int] = (-1, -1)
+    can_never_finish: bool = False
     first_scheduled_ms: float = math.nan
     token_times_ms: list[float] = field(default_factory=list)
 
@@ -49,10 +51,6 @@ class Call:
     @property
     def done(self) -> bool:
         return len(self.token_times_ms) >= self.output_tokens
-
-    @property
-    def can_never_finish(self) -> bool:
-        return self.fell_over_itself >= 3
 
     @property
     def gaps_ms(self) -> list[float]:
@@ -129,7 +127,11 @@ class Plan:
             victim = order.pop()
             alone = all(other is call or not other.blocks for other in self.worker.running)
             if victim is call and alone:
-                call.fell_over_itself += 1
+                now = (self.worker.tokens_given, len(self.worker.coming))
+                again = now == call.fell_at
+                call.fell_over_itself, call.fell_at = call.fell_over_itself * again + 1, now
+                if call.fell_over_itself >= 3 and not self.worker.coming:
+                    call.can_never_finish = True
             self.worker.preempt(victim)
             self.victims.append(victim)
             if victim is call:

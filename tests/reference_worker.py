@@ -43,6 +43,7 @@ class Worker:
         self.now_ms = 0.0
         self.steps: list[Step] = []
         self.coming: list[Call] = []
+        self.tokens_given = 0  # the users' left out
         self.waiting: list[Call] = []
         self.running: list[Call] = []  # in admission order, the users not among them
         self.pool = BlockPool(experiment.limits)
@@ -148,6 +149,7 @@ class Worker:
         for call in decoded:
             call.in_cache += 1
             call.token_times_ms.append(self.now_ms)
+            self.tokens_given += call not in self.users
         for call, tokens, _ in plan.slices:
             if math.isnan(call.first_scheduled_ms):
                 call.first_scheduled_ms = start_ms
@@ -155,6 +157,7 @@ class Worker:
             call.in_cache += tokens
             if call.wanted == 0:
                 call.token_times_ms.append(self.now_ms)
+                self.tokens_given += call not in self.users
                 call.decoding = True
         for call in [call for call in self.running if call.done]:
             self.running.remove(call)

@@ -174,6 +174,26 @@ def test_who_outgrows_the_pool_ends_though_another_comes_back_beside_it_each_tim
     assert differences(experiment) == {}
 
 
+def test_who_gets_a_token_in_every_round_beside_one_that_outgrows_the_pool_finishes() -> None:
+    """Four blocks of 4 tokens; a's 20 need five. Each time a begins anew, b recomputes what it
+    knows beside it, in two chunks of at most 4, and has one token more before it must go: two in
+    the first round, then one in each, six in the fifth. Only a never finishes."""
+    experiment = load(
+        request("a", 20),
+        request("b", 3, output_tokens=6),
+        policy="vllm_v1",
+        budget=8,
+        chunk=4,
+        block_size=4,
+        kv_blocks=4,
+    )
+    result = simulate(experiment, max_steps=MAX_STEPS)
+    assert result.never_finished == ("a",)
+    assert len(result.token_times_ms(1)) == 6
+    assert [name for ids in result.preempted().values() for name in ids].count("b") == 4
+    assert differences(experiment) == {}
+
+
 def test_the_random_loads_meet_what_they_are_for() -> None:
     """Preemptions in many, requests too large for the pool, hits, and every reason to wait."""
     draw = random.Random(0)
