@@ -168,7 +168,7 @@ def _smooth(
             same = " The chunk holds the whole prompt, so this is the same as chunking off."
         return Explanation(
             verdict=Verdict.SMOOTH,
-            headline="No stall",
+            headline=f"No stall over {ms(experiment.itl_target_ms)}",
             sentence=(
                 f"The whole prompt fits in one step of {ms(stall)}, within the target of "
                 f"{ms(experiment.itl_target_ms)}.{same}"
@@ -194,7 +194,10 @@ def _smooth(
             f"{ms(whole.longest_stall_ms)} of chunking off"
         )
     if metrics.ttft_ms and whole.ttft_ms and metrics.ttft_ms > whole.ttft_ms:
-        sentence += (
-            f". The long prompt pays for it with {ms(metrics.ttft_ms - whole.ttft_ms)} more TTFT"
-        )
-    return Explanation(verdict=Verdict.SMOOTH, headline="No stall", sentence=sentence + ".")
+        more = f"{ms(metrics.ttft_ms - whole.ttft_ms)} more TTFT"
+        if (whole.longest_stall_ms or 0.0) > stall:
+            sentence += f". The long prompt pays for it with {more}"
+        else:
+            sentence += f". Chunking costs the long prompt {more} here, and nobody gains by it"
+    headline = f"No stall over {ms(experiment.itl_target_ms)}"
+    return Explanation(verdict=Verdict.SMOOTH, headline=headline, sentence=sentence + ".")

@@ -51,6 +51,9 @@ def metrics_table(experiment: Experiment, metrics: Metrics, whole: Metrics) -> G
         if any(both):
             rows.append((name.replace("_", " "), f"{both[0]:,}", f"{both[1]:,}"))
     columns = ("", experiment.policy, "chunking off")
+    if whole.ttft_ms is None and metrics.ttft_ms is not None:  # its other figures are of no work
+        columns = (*columns[:2], "chunking off: never runs")
+        rows = [(name, mine, "") for name, mine, _ in rows]
     if not experiment.chunking:  # the two are the same
         return table("Figures", columns[:2], [row[:2] for row in rows])
     return table("Figures", columns, rows)
@@ -63,7 +66,7 @@ def print_sweep(
     best = knee(points)
     rows = [
         (
-            f"{point.chunk_tokens:,}" + (" (knee)" if point is best else ""),
+            f"{point.chunk_tokens:,}" + (" (knee)" if point is best and point is not points[-1] else ""),
             ms(point.itl_p99_ms),
             ms(point.longest_stall_ms),
             ms(point.ttft_ms),
@@ -77,7 +80,11 @@ def print_sweep(
     target = f"over {experiment.itl_target_ms:g} ms"
     columns = ("chunk", "ITL p99", "longest stall", "TTFT", "prefill throughput", target)
     out.print(table("Chunk-size sweep", columns, rows))
-    if best:
+    if best and best is points[-1] and len(points) > 1:
+        out.print(
+            "No knee: stall x TTFT falls up to the whole prompt, so larger chunks only gain here."
+        )
+    elif best:
         out.print(
             f"Knee: {count(best.chunk_tokens, 'token')}, where stall x TTFT is least: beyond it "
             "a stream loses a larger share of its smoothness than the prompt gains."

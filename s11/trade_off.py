@@ -27,25 +27,40 @@ def trade_off(
         )
         return f"{count(point.chunk_tokens, 'token')}: {stall}TTFT {ms(point.ttft_ms)}"
 
-    def longer(point: SweepPoint) -> bool:
-        """Whether the streams wait longer than now, where that is known."""
-        if now is None or now.longest_stall_ms is None or point.longest_stall_ms is None:
-            return point is larger
-        return point.longest_stall_ms > now.longest_stall_ms
+    def wait(point: SweepPoint) -> str | None:
+        """How the streams' longest wait compares with now's; None where nobody streams."""
+        stall_ms = point.longest_stall_ms
+        if stall_ms is None:
+            return None
+        if now is None or now.longest_stall_ms is None:
+            return "less" if point is smaller else "more"
+        if stall_ms == now.longest_stall_ms:
+            return "the same"
+        return "less" if stall_ms < now.longest_stall_ms else "more"
+
+    def sooner(point: SweepPoint) -> bool:
+        if now is None or now.ttft_ms is None or point.ttft_ms is None:
+            return True
+        return point.ttft_ms < now.ttft_ms
 
     parts = []
-    if smaller and smaller.longest_stall_ms is not None and not same(smaller):
-        what = "are smoother but repeat the fixed cost"
-        if longer(smaller):
-            what = "only repeat the fixed cost, and the streams wait for that too"
+    if smaller and not same(smaller):
+        what = {
+            "less": "are smoother but repeat the fixed cost",
+            "the same": "repeat the fixed cost and are no smoother",
+            "more": "only repeat the fixed cost, and the streams wait for that too",
+            None: "repeat the fixed cost more often",
+        }[wait(smaller)]
         parts.append(f"Smaller chunks {what} ({figures(smaller)}).")
-    elif smaller and not same(smaller):
-        parts.append(f"Smaller chunks repeat the fixed cost more often ({figures(smaller)}).")
-    if larger and larger.longest_stall_ms is not None and not same(larger):
-        what = "but stall more" if longer(larger) else "and stall no more"
-        parts.append(f"Larger chunks finish the prompt sooner {what} ({figures(larger)}).")
-    elif larger and not same(larger):
-        parts.append(f"Larger chunks finish the prompt sooner ({figures(larger)}).")
+    if larger and not same(larger):
+        what = {
+            "less": ", and the streams wait less",
+            "the same": ", and the streams wait no longer",
+            "more": " but stall more" if sooner(larger) else ", and the streams wait longer",
+            None: "",
+        }[wait(larger)]
+        when = "finish the prompt sooner" if sooner(larger) else "finish the prompt no sooner"
+        parts.append(f"Larger chunks {when}{what} ({figures(larger)}).")
     for point in (smaller, larger):
         if point and same(point):
             parts.append(f"Chunks of {count(point.chunk_tokens, 'token')} give the same.")

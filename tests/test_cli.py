@@ -101,7 +101,7 @@ def test_without_json_the_figures_stand_beside_those_without_chunking(run: Comma
 
 
 def test_in_a_pipe_the_sentence_is_one_line(run: Command) -> None:
-    assert run("simulate").rstrip().splitlines()[-1].startswith("No stall.")
+    assert run("simulate").rstrip().splitlines()[-1].startswith("No stall over 50 ms.")
 
 
 def test_options_reach_the_experiment(figures: Figures) -> None:
@@ -270,3 +270,18 @@ def test_preemptions_hits_and_refusals_are_in_the_json(figures: Figures) -> None
     assert data["cached"] == {"0": {"1": 32}}
     assert data["metrics"]["cached_tokens"] == 32
     assert figures(*alone, "--max-model-len", "9", "--request", "0:10")["rejected"] == ["0"]
+
+
+def test_figures_of_a_run_that_does_nothing_are_not_held_against_one_that_works(run: Command) -> None:
+    """With chunking off 8,192 tokens never fit beside 24 decodes in a budget of 2,048."""
+    out = run("simulate", "--engine", "vllm-2k")
+    assert "chunking off: never runs" in out
+    assert "4,615" not in out  # the decodes of a server that serves no prompt
+
+
+def test_where_larger_chunks_only_gain_there_is_no_knee(run: Command) -> None:
+    """SGLang's streams stand still for the whole prompt: fewer chunks, less fixed cost."""
+    out = run("sweep", "--policy", "sglang")
+    assert "No knee" in out
+    assert "Knee:" not in out
+    assert "Knee:" in run("sweep")

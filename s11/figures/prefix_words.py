@@ -40,8 +40,8 @@ def _chunk_words(four: FourRuns) -> str:
     missed = whole_hits - four.both.metrics.cached_tokens
     if missed > 0 and four.both.experiment.limits.kv_blocks is None:
         fewer_hits = (
-            f" It also costs {missed:,} of the {count(whole_hits, 'token')} hit with whole prompts:"
-            " a step that computes one chunk shares no more than that."
+            f" It hits {missed:,} tokens less than whole prompts do ({whole_hits:,}): prompts that "
+            "arrive together share what a step computes, and a chunk is less than a prompt."
         )
     if cut <= whole:
         return (

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from s11.experiment import Experiment
+from s11.policies import DISAGGREGATED
 from s11.presets import TITLES
 from s11.results import Result
 from s11.verdict import Explanation, Verdict
@@ -132,7 +133,7 @@ def timeline_info(
     largest_ms, shortest_run = _scale(experiment, whole, axis)
     return TimelineInfo(
         title=_title(experiment, explanation),
-        caption=_caption(experiment),
+        caption=_caption(experiment, result),
         axis=axis,
         steps=marks,
         itl_target_ms=experiment.itl_target_ms,
@@ -243,7 +244,8 @@ def _scale(experiment: Experiment, whole: Result, axis: Axis) -> tuple[float, fl
     users = workload.streaming_users
     prompts = sum(request.prompt_tokens for request in workload.requests)
     room = experiment.limits.tokens_per_step() - users
-    largest_ms = cost.step_ms(prefill_tokens=int(min(prompts, room)), decode_tokens=users)
+    beside = 0 if experiment.policy == DISAGGREGATED else int(min(prompts, room))
+    largest_ms = cost.step_ms(prefill_tokens=beside, decode_tokens=users)
     height_ms = 1.18 * max(largest_ms, experiment.itl_target_ms)
     other_steps = (workload.lead_in_steps + workload.tail_steps) if users else 0
     if axis is Axis.STEP:
@@ -267,7 +269,7 @@ def _title(experiment: Experiment, explanation: Explanation) -> str:
     return explanation.headline
 
 
-def _caption(experiment: Experiment) -> list[str]:
+def _caption(experiment: Experiment, result: Result) -> list[str]:
     requests, limits, cost = experiment.workload.requests, experiment.limits, experiment.cost
     longest = max((request.prompt_tokens for request in requests), default=0)
     prompt = f"{longest:,}-token prompt"
@@ -276,6 +278,9 @@ def _caption(experiment: Experiment) -> list[str]:
     how = "unlimited chunks" if experiment.chunking else "whole"
     if experiment.chunking and limits.chunk_tokens:
         how = f"{limits.chunk_tokens:,}-token chunks"
+        largest = int(result.prefilling.slices.tokens.max(initial=0))
+        if largest < min(limits.chunk_tokens, longest) and largest:  # something else cut them
+            how = f"chunks of up to {count(largest, 'token')}"
     if experiment.policy not in ("chunked", "whole_prompt"):
         how += f", {TITLES[experiment.policy]}"
     users = count(experiment.workload.streaming_users, "streaming user")

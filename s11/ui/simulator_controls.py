@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from s11.figures.timeline_info import Axis
-from s11.policies import CHUNKING
+from s11.policies import CHUNKING, DISAGGREGATED
 from s11.presets import ABOUT, FLAGS, TITLES
 from s11.ui import simulator_state as state
 from s11.ui.runs import largest_chunk
@@ -200,6 +200,15 @@ def _advanced() -> None:
             disabled=state.policy() != "sglang",
             help="SGLang's --enable-mixed-chunk: off, a step is prefill or decode.",
         )
+    if state.policy() == DISAGGREGATED:
+        travel = st.columns(3)
+        for place, key, label, bounds in (
+            (travel[0], "kv_bytes", "KV of a token (bytes)", (1, state.MAX_KV_BYTES, 1024)),
+            (travel[1], "link", "Link (GB/s)", (0.01, state.MAX_LINK_GB_PER_S, 10.0)),
+            (travel[2], "latency", "Link latency (ms)", (0.0, state.MAX_TARGET_MS, 1.0)),
+        ):
+            with place:
+                _number(key, label, bounds)
     cost = st.columns(3)
     for place, key, label, step in (
         (cost[0], "fixed", "Fixed cost of a step (ms)", 0.5),
@@ -234,8 +243,11 @@ def _snap(best: int | None) -> None:
         label = "This scheduler has no chunk size" if whole else "No chunk size meets the target"
         st.button(label, disabled=True, key="snap")
         return
+    label = f"Largest chunk within the target: {count(best, 'token')}"
+    if best >= int(state.value_of("prompt")):
+        label = "Every chunk size meets the target"
     st.button(
-        f"Largest chunk within the target: {count(best, 'token')}",
+        label,
         on_click=_take_chunk,
         args=(best,),
         key="snap",

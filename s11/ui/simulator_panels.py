@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -15,6 +16,7 @@ from s11.explain import explain
 from s11.figures.theme import Spec
 from s11.figures.timeline import timeline_alt, timeline_figure
 from s11.figures.timeline_info import timeline_info
+from s11.presets import TITLES
 from s11.sweeps import SweepPoint, longest_prompt_tokens
 from s11.trade_off import trade_off
 from s11.ui import simulator_state as state
@@ -29,6 +31,7 @@ from s11.words import count, ms
 # about as much later (benchmarks/ui.py).
 FLUSH_S = 0.04
 MOST_TABLE_ROWS = 1_000
+ALIKE = ("vllm_v1", "tensorrt_llm", "slo_adaptive")  # often the same as the chapter's
 
 
 @st.fragment  # a change redraws this part, not the frame around it
@@ -107,11 +110,14 @@ def _metrics(shown: _Shown) -> None:
         *,
         more_is: Literal["good", "bad"],
         about: str,
+        note: str | None = None,
     ) -> None:
         colour: Literal["normal", "inverse"] = "normal" if more_is == "good" else "inverse"
         told = change or "as with chunking off"
         if never_whole:  # nothing to compare with: that run never does the work
             told, change = "chunking off: never runs", None
+        if note:
+            told, change = note, None
         places[place].metric(
             label,
             value,
@@ -160,7 +166,9 @@ def _metrics(shown: _Shown) -> None:
         f"{metrics.steps_over_target:,}",
         f"{over:+,}" if over else None,
         more_is="bad",
-        about="Steps that take longer than the ITL target.",
+        about="Steps that take longer than the ITL target. Streams that stand still wait longer "
+        "than any one step takes.",
+        note="but streams stand still" if shown.this.result.steps.held_decodes.any() else None,
     )
     figure(
         3,
@@ -181,6 +189,11 @@ def _sentence(experiment: Experiment, explanation: Explanation) -> None:
             "the pictures and figures show the part that was run.",
             icon=":material/hourglass_disabled:",
         )
+    if experiment.policy in ALIKE and _as_the_chapters(experiment):
+        st.markdown(
+            f":small[With this load {TITLES[experiment.policy]} does just what the chapter's "
+            "scheduler does; [Compare schedulers](compare) shows where they part.]"
+        )
     chunk = experiment.limits.chunk_tokens
     if not experiment.chunking or not chunk:
         return
@@ -191,6 +204,12 @@ def _sentence(experiment: Experiment, explanation: Explanation) -> None:
     told = trade_off(smaller, larger, now=run(experiment).metrics)
     if told:
         st.markdown(f":small[{told}]")
+
+
+def _as_the_chapters(experiment: Experiment) -> bool:
+    """Return whether the chapter's scheduler gives the same steps under the same limits."""
+    mine, its = run(experiment).result, run(replace(experiment, policy="chunked")).result
+    return np.array_equal(mine.steps.end_ms, its.steps.end_ms)
 
 
 def _point(experiment: Experiment, chunk_tokens: int) -> SweepPoint | None:

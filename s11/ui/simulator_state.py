@@ -12,7 +12,7 @@ from s11.checks import require_ms
 from s11.costs import LinearCost
 from s11.experiment import Experiment
 from s11.figures.timeline_info import Axis
-from s11.plan import EngineLimits
+from s11.plan import EngineLimits, HandOver
 from s11.presets import PRESETS as ENGINE_PRESETS
 from s11.presets import TITLES
 from s11.ui.frame import PICTURE_FORMATS
@@ -21,12 +21,16 @@ from s11.workload import Request, chapter_scenario
 
 MAX_PROMPT, MAX_USERS, MAX_PROMPTS = 131_072, 1_024, 8
 MAX_BUDGET, MIN_TARGET_MS, MAX_TARGET_MS, MAX_COEFFICIENT_MS = 1_048_576, 0.1, 10_000.0, 1_000.0
+MAX_KV_BYTES, MAX_LINK_GB_PER_S, BYTES_IN_A_GB = 16_777_216, 10_000.0, 1e9
 SMALLEST_STOP, SHORTEST_SLIDER, MAX_STEPS_APART = 64, 512, 100
 
 DEFAULTS: dict[str, Any] = {
     "policy": TITLES["chunked"],
     "mixed": False,
     "interval": 1,
+    "kv_bytes": HandOver().kv_bytes_per_token,
+    "link": HandOver().link_bytes_per_s / BYTES_IN_A_GB,
+    "latency": HandOver().link_latency_ms,
     "chunk": 1024,
     "chunking": True,
     "prompt": 8192,
@@ -131,6 +135,11 @@ def experiment() -> Experiment:
             decode_ms_per_token=value_of("decode"),
         ),
         itl_target_ms=value_of("target"),
+        hand_over=HandOver(
+            kv_bytes_per_token=int(value_of("kv_bytes")),
+            link_bytes_per_s=value_of("link") * BYTES_IN_A_GB,
+            link_latency_ms=value_of("latency"),
+        ),
     )
     return described if value_of("chunking") else described.chunking_off()
 
@@ -167,6 +176,9 @@ LINK_CHECKS: dict[str, Callable[[str], Any]] = {
     "policy": one_of(*TITLES.values()),
     "mixed": one_of("true", "false"),
     "interval": whole(1, MAX_STEPS_APART),
+    "kv_bytes": whole(1, MAX_KV_BYTES),
+    "link": _number(0.01, MAX_LINK_GB_PER_S),
+    "latency": _number(0, MAX_TARGET_MS),
     "chunk": whole(1, MAX_PROMPT),
     "chunking": one_of("true", "false"),
     "prompt": whole(1, MAX_PROMPT),

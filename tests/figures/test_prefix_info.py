@@ -82,7 +82,7 @@ def test_sentence_says_where_chunks_cost_hits():
     )
     told = composition(four_runs(together, chunk=4, block_size=4))
     assert "4 of 24 tokens are hits" in told
-    assert "It also costs 4 of the 8 tokens hit with whole prompts" in told
+    assert "It hits 4 tokens less than whole prompts do (8)" in told
 
 
 def test_sentence_names_preemptions():

@@ -136,7 +136,7 @@ def test_same_step_sharing(page):
     app = page(**PRESETS["Same-step sharing"])
     # Chunk by chunk: 0, 64, 128 and 192 blocks ahead of them are filled in the first step.
     assert meta(app, BLOCKS)["hit"] == 384
-    assert "It also costs 6,144 of the 12,288 tokens hit with whole prompts" in words(app)
+    assert "It hits 6,144 tokens less than whole prompts do (12,288)" in words(app)
     assert "All requests arrive at once." in words(app)
 
 
