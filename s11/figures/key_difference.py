@@ -84,7 +84,7 @@ def _differences(info: KeyDifferenceInfo) -> Spec:
             "lenmode": "fraction",
             "thickness": 12,
             "xpad": 0,
-            "y": 0,
+            "y": 0.012,  # less would cut the foot of its labels
             "ypad": 0,
             "yref": "container",
             "yanchor": "bottom",
