@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from s11.experiment import Experiment
-from s11.explain_never import why_never_finished, why_never_scheduled
+from s11.explain_never import why_never_finished, why_never_scheduled, why_refused
 from s11.metrics import Metrics
 from s11.results import Result
 from s11.sweeps import longest_prompt_tokens
@@ -24,6 +24,8 @@ def explain(
             headline="No prompt",
             sentence="No request arrives, so every step only decodes.",
         )
+    if len(result.rejected) == len(requests):
+        return why_refused(experiment, result)
     if result.never_finished:
         return why_never_finished(experiment, result)
     if result.never_scheduled:
@@ -44,7 +46,17 @@ def explain(
         told = _stall(experiment, result, metrics)
     else:
         told = _smooth(experiment, result, metrics, whole)
-    return replace(told, sentence=told.sentence + _memory(metrics))
+    return replace(told, sentence=told.sentence + _memory(metrics) + _refused(result))
+
+
+def _refused(result: Result) -> str:
+    if not result.rejected:
+        return ""
+    few = len(result.rejected) == 1
+    return (
+        f" {count(len(result.rejected), 'request')} {'was' if few else 'were'} refused: longer "
+        "than the model's maximum length."
+    )
 
 
 def _memory(metrics: Metrics) -> str:

@@ -9,6 +9,21 @@ from s11.verdict import Explanation, Verdict
 from s11.words import count, ms
 
 
+def why_refused(experiment: Experiment, result: Result) -> Explanation:
+    """Return that every request is longer than the model's maximum length."""
+    longest, refused = experiment.limits.max_model_len or 0, len(result.rejected)
+    prompt_tokens = experiment.workload.requests[0].prompt_tokens
+    what = f"The {prompt_tokens:,}-token prompt is"
+    if refused > 1:
+        what = f"All {refused:,} prompts are"
+    it = "It is" if refused == 1 else "They are"
+    return Explanation(
+        verdict=Verdict.REFUSED,
+        headline=f"{what} refused",
+        sentence=f"{it} longer than the model's maximum length of {count(longest, 'token')}.",
+    )
+
+
 def why_never_scheduled(experiment: Experiment, result: Result) -> Explanation:
     """Return what the first request that never began met, and who waits behind it."""
     first = result.never_scheduled[0]

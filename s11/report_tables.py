@@ -66,7 +66,8 @@ def print_sweep(
     best = knee(points)
     rows = [
         (
-            f"{point.chunk_tokens:,}" + (" (knee)" if point is best and point is not points[-1] else ""),
+            f"{point.chunk_tokens:,}"
+            + (" (knee)" if point is best and point is not points[-1] else ""),
             ms(point.itl_p99_ms),
             ms(point.longest_stall_ms),
             ms(point.ttft_ms),

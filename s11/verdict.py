@@ -10,6 +10,7 @@ class Verdict(StrEnum):
     """What kind of result it is."""
 
     NO_REQUEST = "no request"
+    REFUSED = "refused"
     NEVER_SCHEDULED = "never scheduled"
     NEVER_FINISHED = "never finished"
     STOPPED = "stopped at the step limit"

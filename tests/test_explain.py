@@ -307,3 +307,13 @@ def test_what_memory_did_is_told() -> None:
     limits = EngineLimits(block_size=4, prefix_caching=True)
     cached = Experiment(workload=Workload(requests=shared), policy="vllm_v1", limits=limits)
     assert "The prefix cache held 4 prompt tokens." in explained(cached).sentence
+
+
+def test_what_is_longer_than_the_model_allows_is_refused() -> None:
+    made = explained(Experiment(limits=EngineLimits(max_model_len=8191)))
+    assert says(made, Verdict.REFUSED, "maximum length of 8,191 tokens")
+    assert made.headline == "The 8,192-token prompt is refused"
+    two = load(request("a", 9), request("b", 3), max_model_len=5)
+    assert "1 request was refused" in explained(two).sentence
+    both = load(request("a", 9), request("b", 8), max_model_len=5)
+    assert explained(both).headline == "All 2 prompts are refused"
