@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from s11.ui.compare_controls import scene_links
 from s11.ui.compare_link import LINK_CHECKS
 from s11.ui.compare_panels import comparison
 from s11.ui.frame import begin_page, show_link_notes
@@ -10,5 +9,4 @@ from s11.ui.frame import begin_page, show_link_notes
 begin_page()
 st.title("Schedulers side by side: same load, same clock")
 show_link_notes("compare", LINK_CHECKS)
-scene_links()
 comparison()

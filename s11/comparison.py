@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from s11.metric_rows import EngineRun, MetricRow, metric_rows
-from s11.plan import BlockedBy
 from s11.results import Result, SliceTable, SpanTable, StepTable
 from s11.step_story import names
-from s11.suffering import WHY_WAITING, longest_stall, stall_of, ttft_of, waits_ms
+from s11.suffering import longest_stall, stall_of, ttft_of, waits_ms
+from s11.unserved import unserved_sentences
 from s11.words import count, ms
 
-MOST_HEADLINE = 39
+MOST_HEADLINE = 44
 LEAST_LOSS = 0.02
 
 
@@ -22,7 +22,7 @@ LEAST_LOSS = 0.02
 class Comparison:
     """What a comparison says.
 
-    headline: the finding in about 45 characters.
+    headline: the finding in at most 44 characters; it names the scheduler.
     lead: who suffered under which engine, why, and which engine spares them.
     verdicts: for each run, who suffers most in it and why.
     identical: a sentence for each group of runs that did the same, step by step.
@@ -67,7 +67,7 @@ def same_schedule(mine: Result, other: Result) -> bool:
 
 def _verdict(run: EngineRun, runs: Sequence[EngineRun]) -> str:
     """Return who suffers most in a run, and why."""
-    parts = _left_out(run)
+    parts = unserved_sentences(run.experiment, run.result)
     stall, target_ms = longest_stall(run.result), run.experiment.itl_target_ms
     if stall and stall.waited_ms > target_ms:
         parts.append(f"{stall.sentence}.")
@@ -82,23 +82,6 @@ def _verdict(run: EngineRun, runs: Sequence[EngineRun]) -> str:
     return " ".join(parts) or "No request got a token."
 
 
-def _left_out(run: EngineRun) -> list[str]:
-    """Say who is never served, and why."""
-    result, parts = run.result, []
-    if result.never_scheduled:
-        first, behind = result.never_scheduled[0], len(result.never_scheduled) - 1
-        reason = result.never_scheduled_because
-        since = f", since {WHY_WAITING[BlockedBy(reason)]}" if reason else ""
-        wait = f"{count(behind, 'request')} behind it {'waits' if behind == 1 else 'wait'}"
-        parts.append(f"{first} never runs{since}{f', and {wait} for ever' if behind else ''}.")
-    if result.never_finished:
-        parts.append(f"{names(result.never_finished)} can never finish: the KV pool is too small.")
-    if result.rejected:
-        one = len(result.rejected) == 1
-        parts.append(f"{names(result.rejected)} {'is' if one else 'are'} refused as too long.")
-    return parts
-
-
 def _lead(runs: Sequence[EngineRun]) -> tuple[str, str]:
     """Return headline and sentence: the greatest difference that an engine makes."""
     if not runs:
@@ -106,36 +89,41 @@ def _lead(runs: Sequence[EngineRun]) -> tuple[str, str]:
     outcast = max(runs, key=lambda run: run.unserved)
     if outcast.unserved > min(run.unserved for run in runs):
         spared = min(runs, key=lambda run: run.unserved)
-        who = " ".join(_left_out(outcast))
+        who = " ".join(unserved_sentences(outcast.experiment, outcast.result))
         served = "serves everyone" if not spared.unserved else f"leaves out {spared.unserved}"
-        short = f"{count(outcast.unserved, 'request')} not served under {outcast.name}"
-        return _fitting(short, "Not everyone is served"), (
-            f"Under {outcast.name}, {who} {spared.sentence_name} {served}."
+        return _under(outcast, f"{count(outcast.unserved, 'request')} not served"), (
+            f"Under {outcast.name}, {who} {spared.name} {served}."
         )
     target_ms = runs[0].experiment.itl_target_ms
     stall, late = (_worst(runs, stall=stall) for stall in (True, False))
     worst = stall if stall and (stall.waited_ms > target_ms or not late) else late
     if worst is None:
+        if len(runs) == 1:
+            return _under(runs[0], "Nobody is served"), "No request got a token."
         return "All give the same here", "Nobody waits longer under one than under another."
     by_stall = worst is stall
     told = (stall_of if by_stall else ttft_of)(worst.run.result, worst.row)
-    under = f"under {worst.run.name}"
-    headline = _fitting(
-        f"{told.short()} {under}",
-        f"{told.short(counted=True)} {under}",
+    what = "Stall" if by_stall else "TTFT"
+    headline = _under(
+        worst.run,
         told.short(),
         told.short(counted=True),
+        f"{what} {ms(told.waited_ms)}",
     )
-    lead = (
-        f"Under {worst.run.name}, {told.sentence}; "
-        f"{worst.best.name} {'keeps it at' if by_stall else 'needs'} {ms(worst.best_ms)}."
-    )
-    return headline, lead
+    lead = f"Under {worst.run.name}, {told.sentence}"
+    if len(runs) > 1:
+        keeps = "keeps it at" if by_stall else "needs"
+        lead += f"; {worst.best.name} {keeps} {ms(worst.best_ms)}"
+    return headline, f"{lead}."
 
 
-def _fitting(*texts: str) -> str:
-    """Return the first text that fits a headline, the last where none does."""
-    return next((text for text in texts if len(text) <= MOST_HEADLINE), texts[-1])
+def _under(run: EngineRun, *findings: str) -> str:
+    """Return the first finding that fits a headline with its scheduler's name; cut, if none."""
+    texts = [f"{finding} under {run.name}" for finding in findings]
+    texts.append(f"{findings[-1]}: {run.name}")
+    last = texts[-1]
+    cut = last if len(last) <= MOST_HEADLINE else f"{last[: MOST_HEADLINE - 1].rstrip(', ')}…"
+    return next((text for text in texts if len(text) <= MOST_HEADLINE), cut)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,10 +165,15 @@ def _worst_in(run: EngineRun, runs: Sequence[EngineRun], *, stall: bool) -> _Wor
 
 
 def _worst(runs: Sequence[EngineRun], *, stall: bool) -> _Worst | None:
-    """Return the greatest loss of all runs, None where none is worth telling."""
+    """Return the greatest loss of all runs, None where none is worth telling.
+
+    Of one run alone it is the longest wait.
+    """
     found = [worst for run in runs if (worst := _worst_in(run, runs, stall=stall))]
     greatest = max(found, key=lambda worst: worst.loss_ms, default=None)
-    if greatest is None or greatest.waited_ms <= (1 + LEAST_LOSS) * greatest.best_ms:
+    if greatest is None or len(runs) == 1:
+        return greatest
+    if greatest.waited_ms <= (1 + LEAST_LOSS) * greatest.best_ms:
         return None
     return greatest
 
@@ -193,7 +186,7 @@ def _identical(runs: Sequence[EngineRun]) -> list[str]:
         if len(alike) < 2 or at in told:
             continue
         told.update(alike)
-        labels = [run.sentence_name, *[runs[i].name for i in alike[1:]]]
+        labels = [runs[i].name for i in alike]
         sentence = f"{names(labels)} do exactly the same in every step here."
         policies = {runs[i].experiment.policy for i in alike}
         if {"chunked", "vllm_v1"} <= policies:

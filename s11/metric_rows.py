@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from s11.experiment import Experiment
 from s11.metrics import Metrics
 from s11.results import Result
-from s11.words import ms
+from s11.words import count, ms
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -21,16 +21,10 @@ class EngineRun:
     metrics: Metrics
 
     @property
-    def sentence_name(self) -> str:
-        """The label as a sentence begins with it, without what is in brackets."""
-        return self.label.partition(" (")[0] + self.label.partition(")")[2]
-
-    @property
     def name(self) -> str:
-        """The same within a sentence: small where it is no proper name."""
-        name = self.sentence_name
-        word = name.split(" ")[0].rstrip(",")
-        return name[:1].lower() + name[1:] if word == word.capitalize() else name
+        """The label as it stands in a sentence: what tells it from its like in brackets."""
+        title, _, rest = self.label.partition(", ")
+        return f"{title} ({rest})" if rest else title
 
     @property
     def unserved(self) -> int:
@@ -52,14 +46,11 @@ class MetricRow:
 def metric_rows(runs: Sequence[EngineRun]) -> list[MetricRow]:
     """Return the metrics, a row each, the best marked; none where all are equal.
 
-    Best can only be who served the most requests and was not cut: a run that left somebody
-    out has its figures from the others alone.
+    Only runs that are `comparable` can be best, and only where there are two of them.
     """
-    fewest = min([run.unserved for run in runs], default=0)
-    stopped = all(run.result.stopped_at_max_steps for run in runs)
-    fair = [
-        run.unserved == fewest and (stopped or not run.result.stopped_at_max_steps) for run in runs
-    ]
+    fair = comparable(runs)
+    if sum(fair) < 2:
+        fair = [False] * len(runs)
 
     def row(
         title: str,
@@ -67,6 +58,7 @@ def metric_rows(runs: Sequence[EngineRun]) -> list[MetricRow]:
         text: Callable[[float | None], str] = ms,
         *,
         more_is_better: bool = False,
+        among: Sequence[bool] = fair,
     ) -> MetricRow:
         values = tuple([value(run) for run in runs])
         texts = tuple([text(found) for found in values])
@@ -74,7 +66,7 @@ def metric_rows(runs: Sequence[EngineRun]) -> list[MetricRow]:
             title=title,
             values=values,
             texts=texts,
-            best=_best(values, texts, fair, more_is_better=more_is_better),
+            best=_best(values, texts, among, more_is_better=more_is_better),
         )
 
     rows = [
@@ -101,8 +93,36 @@ def metric_rows(runs: Sequence[EngineRun]) -> list[MetricRow]:
         )
         rows.append(from_cache)
     if any(run.unserved for run in runs):
-        rows.append(row("Requests not served", lambda run: float(run.unserved), _number))
+        uncut = [not run.result.stopped_at_max_steps for run in runs]
+        served = row("Requests not served", lambda run: float(run.unserved), _number, among=uncut)
+        rows.append(served)
     return rows
+
+
+def comparable(runs: Sequence[EngineRun]) -> list[bool]:
+    """Return whose figures can be held against each other's.
+
+    A run that was cut, or that left somebody out whom another served, has its figures from
+    the others alone.
+    """
+    fewest = min([run.unserved for run in runs], default=0)
+    stopped = all(run.result.stopped_at_max_steps for run in runs)
+    return [
+        run.unserved == fewest and (stopped or not run.result.stopped_at_max_steps) for run in runs
+    ]
+
+
+def why_not_compared(runs: Sequence[EngineRun]) -> list[str]:
+    """Say which runs can never be best, and why, a sentence each."""
+    sentences = []
+    fewest = min([run.unserved for run in runs], default=0)
+    for run, fair in zip(runs, comparable(runs), strict=True):
+        if fair:
+            continue
+        cut = run.unserved == fewest
+        reason = "was cut" if cut else f"leaves {count(run.unserved, 'request')} out"
+        sentences.append(f"{run.name} {reason}, so its figures are not compared.")
+    return sentences
 
 
 def _number(value: float | None) -> str:

@@ -165,6 +165,19 @@ def flag(policy: str, knob: str) -> str | None:
     return FLAGS.get(policy, {}).get(knob)
 
 
+COUNTED_IN_TOKENS = frozenset({"sglang", "tensorrt_llm"})
+"""Policies whose engines size the KV pool in tokens: blocks x block size."""
+
+
+def flag_words(policy: str, knob: str) -> str | None:
+    """Return the engine's own name for a knob, with its unit where that is not ours."""
+    name = flag(policy, knob)
+    if name is None:
+        return None
+    tokens = knob == "kv_blocks" and policy in COUNTED_IN_TOKENS
+    return f"`{name}`" + (" (tokens: blocks × block size)" if tokens else "")
+
+
 READS: dict[str, frozenset[str]] = {
     policy: frozenset(knobs)
     for policy, knobs in {

@@ -14,8 +14,8 @@ from s11.plan import BlockedBy
 from s11.policies import DISAGGREGATED
 from s11.results import REASONS, Result
 from s11.step_reasons import blocked_words, cut_words
-from s11.step_tables import Decoding, ending, grouped, running_requests
-from s11.words import count
+from s11.step_tables import Decoding, Standing, ending, grouped, running_requests
+from s11.words import count, quoted
 
 MOST_NAMES, MOST_SLICES = 6, 4
 
@@ -101,6 +101,7 @@ class _Teller:
 
     def tell(self, steps: Iterable[int]) -> list[StepStory]:
         table, decoding = self.result.steps, Decoding(self.result)
+        self.standing = Standing(self.result)
         return [
             StepStory(
                 number=step + 1,
@@ -122,7 +123,7 @@ class _Teller:
             who = self._streams(decoding)
             lines.append(f"{who} {'gets' if decode_tokens == 1 else 'each get'} 1 decode token.")
         if held:
-            who = self._streams(decoding)
+            who = self._streams(self.standing.at(step))
             stands = "stands" if held == 1 else "stand"
             lines.append(f"{who} {stands} still: this step carries prompts alone.")
         if not decode_tokens and not table.prefill_tokens[step]:
@@ -133,7 +134,7 @@ class _Teller:
 
     def _streams(self, decoding: dict[int, None]) -> str:
         users = self.result.streaming_users
-        ids = [self.ids[request] for request in list(decoding)[:MOST_NAMES]]
+        ids = [quoted(self.ids[request]) for request in list(decoding)[:MOST_NAMES]]
         streams = [count(users, "streaming user")] if users else []
         return names(streams + ids, total=len(decoding) + len(streams))
 
@@ -144,8 +145,8 @@ class _Teller:
         outputs = int((1 + spans.decodes[begin:end])[so_far].sum())
         keeps = f", keeps its {count(outputs, 'output')}" if outputs else ""
         return (
-            f"{self.ids[request]} was preempted just before, as KV blocks ran short: it lost its "
-            f"own{keeps} and is back at the front of the queue."
+            f"{quoted(self.ids[request])} was preempted just before, as KV blocks ran short: it "
+            f"lost its own{keeps} and is back at the front of the queue."
         )
 
     def _slices(self, step: int) -> list[str]:
@@ -162,7 +163,7 @@ class _Teller:
         slices = self.result.slices
         request, tokens = int(slices.request[row]), int(slices.tokens[row])
         wanted = int(slices.wanted_tokens[row])
-        name, hit = self.ids[request], self.hits.get((step, request))
+        name, hit = quoted(self.ids[request]), self.hits.get((step, request))
         cached = f" ({hit:,} more come from the prefix cache)" if hit else ""
         lost = bisect_right(self.losses.get(request, []), step)
         anew = ", anew after its preemption" if lost else ""
@@ -184,7 +185,7 @@ class _Teller:
                 f"{count(waiting, 'request')} {'waits' if waiting == 1 else 'wait'} for a seat."
             ]
         behind = waiting if self._seated(row, step) else waiting - 1
-        line = f"{self.ids[row]} gets nothing: {self._why_blocked(reason, step)}."
+        line = f"{quoted(self.ids[row])} gets nothing: {self._why_blocked(reason, step)}."
         if behind > 0:
             line += f" {behind:,} more {'waits' if behind == 1 else 'wait'} behind it."
         return [line]
@@ -220,7 +221,9 @@ class _Teller:
             parts.append(f"{budget - left:,} of {budget:,} budget tokens used, {left:,} left")
         running, seats = int(self.running[step]), self.limits.max_seqs
         parts.append(
-            f"{running:,} of {count(seats, 'seat')} taken" if seats else f"{running:,} running"
+            f"{running:,} of {count(seats, 'seat')} taken"
+            if seats
+            else f"{count(running, 'request')} running, with no limit on seats"
         )
         held, free = int(self.result.steps.kv_blocks[step]), self._free_blocks(step)
         if free is not None:
@@ -243,7 +246,8 @@ class _Teller:
         return [f"At its end {' and '.join(parts)}."] if parts else []
 
     def _named(self, requests: Sequence[int]) -> str:
-        return names([self.ids[row] for row in requests[:MOST_NAMES]], total=len(requests))
+        ids = [quoted(self.ids[row]) for row in requests[:MOST_NAMES]]
+        return names(ids, total=len(requests))
 
 
 def story_text(story: StepStory) -> str:

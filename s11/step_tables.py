@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,35 @@ class Decoding:
 
     def _end(self) -> None:
         del self.active[heapq.heappop(self.ends)[1]]
+
+
+class Standing:
+    """Who could decode in a step: whose span has begun by its start, and goes on.
+
+    The spans of who stands still hold no decode of that step, so they are told by steps.
+    """
+
+    def __init__(self, result: Result) -> None:
+        spans, start_ms = result.spans, result.steps.start_ms
+        last_ms = result.requests.last_token_ms[spans.request]
+        self.request = spans.request
+        self.begins = np.searchsorted(start_ms, spans.token_ms)  # (spans,) first step after it
+        done = np.searchsorted(start_ms, last_ms)  # the last place where it never came
+        losses = grouped(result.preemptions.request, result.preemptions.step)
+        ends = []
+        for row, begin, end in zip(
+            spans.request.tolist(), self.begins.tolist(), done.tolist(), strict=True
+        ):
+            lost = losses.get(row, [])
+            at = bisect_left(lost, begin)
+            ends.append(min(end, lost[at]) if at < len(lost) else end)
+        self.ends = np.array(ends, dtype=np.int64)
+        self.order = np.argsort(self.begins, kind="stable")
+
+    def at(self, step: int) -> dict[int, None]:
+        """Return who could decode in a step, in the order in which they began."""
+        here = self.order[(self.begins[self.order] <= step) & (step < self.ends[self.order])]
+        return dict.fromkeys(self.request[here].tolist())
 
 
 def ending(result: Result, times_ms: NDArray[np.float64]) -> tuple[Ints, Ints]:

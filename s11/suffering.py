@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from s11.plan import BlockedBy
 from s11.results import REASONS, Result
 from s11.step_story import names
-from s11.words import count, ms
+from s11.words import count, ms, quoted
 
-TOLD_SHARE = 0.25
-"""Of a wait for a first token, the share from which its queue or its prompt is worth telling."""
+TOLD_SHARE, MOSTLY_SHARE = 0.05, 0.75
+"""Of a wait for a first token, the share from which a part of it is worth telling; of a queue,
+the share up to which its main reason is not the whole of it."""
 
 STREAMS = -1
 """Stands for the streaming users among the rows of the request table."""
@@ -41,11 +42,13 @@ WHY_WAITING: dict[BlockedBy, str] = {
 class Suffering:
     """The longest wait of a run: whose (rows of the request table), how long, why.
 
+    plain: who, without quotation marks.
     stall: whether it is a wait for a next token; else for a first one.
     """
 
     rows: tuple[int, ...]
     who: str
+    plain: str
     waited_ms: float
     why: str
     stall: bool
@@ -61,7 +64,7 @@ class Suffering:
     def short(self, *, counted: bool = False) -> str:
         """Who waits how long, in a few words; `counted`: how many instead of who."""
         one = len(self.rows) == 1 and self.rows[0] != STREAMS
-        who = count(len(self.rows), "request") if counted and len(self.rows) > 1 else self.who
+        who = count(len(self.rows), "request") if counted and len(self.rows) > 1 else self.plain
         if not self.stall:
             return f"TTFT {ms(self.waited_ms)} for {who}"
         return f"{who} {'waits' if one else 'wait'} {ms(self.waited_ms)}"
@@ -124,6 +127,7 @@ def stall_of(result: Result, row: int) -> Suffering:
     return Suffering(
         rows=tuple(alike),
         who=_who(result, alike),
+        plain=_who(result, alike, plain=True),
         waited_ms=longest_ms,
         why=_why_stalled(result, row, gaps[row], "it" if one else _who(result, [row])),
         stall=True,
@@ -137,16 +141,18 @@ def ttft_of(result: Result, row: int) -> Suffering:
     return Suffering(
         rows=tuple(alike),
         who=_who(result, alike),
+        plain=_who(result, alike, plain=True),
         waited_ms=float(ttft_ms[row]),
-        why=_why_late(result, row, "it" if len(alike) == 1 else result.requests.request_id[row]),
+        why=_why_late(result, row, "it" if len(alike) == 1 else _who(result, [row])),
         stall=False,
     )
 
 
-def _who(result: Result, rows: Sequence[int]) -> str:
+def _who(result: Result, rows: Sequence[int], *, plain: bool = False) -> str:
     ids = result.requests.request_id
+    mark = str if plain else quoted
     named = [
-        count(result.streaming_users, "streaming user") if row == STREAMS else ids[row]
+        count(result.streaming_users, "streaming user") if row == STREAMS else mark(ids[row])
         for row in rows
     ]
     return names(named)
@@ -187,44 +193,70 @@ def _preemptions(result: Result, row: int, start_ms: float, end_ms: float) -> in
 
 
 def _why_late(result: Result, row: int, it: str) -> str:
-    worker = result.prefill_worker or result
+    """Return the parts of a wait for a first token: queue, prompt, and KV that travels."""
+    worker = result.prefilling
     arrival_ms = float(result.requests.arrival_ms[row])
     began_ms = float(result.requests.first_scheduled_ms[row])
     first_ms = float(result.requests.first_token_ms[row])
+    prefilled_ms = float(worker.requests.first_token_ms[row])
     lost = _preemptions(worker, row, began_ms, first_ms)
     if lost:
         often = {1: "once", 2: "twice"}.get(lost, f"{lost:,} times")
         return f"{it} is preempted {often} before its prompt is complete"
-    steps, slices = worker.steps, worker.slices
-    mine = (slices.request == row) & (steps.end_ms[slices.step] <= first_ms)
-    waited = np.flatnonzero((steps.end_ms > arrival_ms) & (steps.end_ms <= began_ms))
-    queued = _queue(worker, row, waited, it)
-    own = _own_prompt(result, slices.tokens[mine], "its" if it == "it" else f"{it}'s")
-    share = (began_ms - arrival_ms) / (first_ms - arrival_ms)
-    if share > 1 - TOLD_SHARE:
-        return queued
-    return f"{queued} and then {own}" if share > TOLD_SHARE else own
+    prompt, kv = ("its prompt", "its KV")
+    if it != "it":
+        prompt, kv = f"the prompt of {it}", f"the KV of {it}"
+    told = [
+        (began_ms - arrival_ms, _queue(worker, row, arrival_ms, began_ms, it)),
+        (prefilled_ms - began_ms, _own_prompt(worker, row, began_ms, prefilled_ms, prompt)),
+        (first_ms - prefilled_ms, f"{kv} travels for {ms(first_ms - prefilled_ms)}"),
+    ]
+    waited_ms = first_ms - arrival_ms
+    return ", and then ".join([text for part, text in told if part > TOLD_SHARE * waited_ms])
 
 
-def _own_prompt(result: Result, tokens: NDArray[np.int64], its: str) -> str:
-    much = f"{its} prompt takes {count(len(tokens), 'step')}"
-    if len(tokens) > 1:
-        much += f" of up to {count(int(tokens.max()), 'token')}"
-    elif len(tokens):
-        much += f" of {count(int(tokens[0]), 'token')}"
-    return f"{much}, after which its KV travels" if result.prefill_worker else much
+def _own_prompt(worker: Result, row: int, began_ms: float, end_ms: float, prompt: str) -> str:
+    """Return how long a prompt takes, in how many steps, and with whom it shares them."""
+    steps, slices, ids = worker.steps, worker.slices, worker.requests.request_id
+    inside = (steps.start_ms[slices.step] >= began_ms) & (steps.end_ms[slices.step] <= end_ms)
+    mine = inside & (slices.request == row)
+    tokens, own_steps = slices.tokens[mine], slices.step[mine]
+    size = count(int(tokens.max()), "token")
+    much = f"{count(len(tokens), 'step')} of {'up to ' if len(tokens) > 1 else ''}{size}"
+    text = f"{prompt} takes {ms(end_ms - began_ms)}: {much}"
+    shared = inside & (slices.request != row) & np.isin(slices.step, own_steps)
+    if slices.tokens[shared].sum() > tokens.sum():
+        others = np.unique(slices.request[shared])
+        whose = (
+            quoted(ids[others[0]]) if len(others) == 1 else f"{count(len(others), 'other prompt')}"
+        )
+        carry = "that also carries" if len(tokens) == 1 else "that also carry"
+        text += f" {carry} {count(int(slices.tokens[shared].sum()), 'token')} of {whose}"
+    between = int(np.count_nonzero((steps.start_ms >= began_ms) & (steps.end_ms <= end_ms)))
+    if between > len(own_steps):
+        text += f", and {count(between - len(own_steps), 'step')} between them without it"
+    return text
 
 
-def _queue(worker: Result, row: int, waited: NDArray[np.int64], it: str) -> str:
-    """Return what a request met in the steps that it waited for."""
+def _queue(worker: Result, row: int, arrival_ms: float, began_ms: float, it: str) -> str:
+    """Return how long a request queued, and what it met for most of that time."""
     steps, ids = worker.steps, worker.requests.request_id
-    codes, blocked = steps.blocked_by[waited], steps.blocked_request[waited]
-    met = Counter(zip(codes[codes > 0].tolist(), blocked[codes > 0].tolist(), strict=True))
-    if not met:
-        longest_ms = float(steps.duration_ms[waited].max()) if len(waited) else 0.0
-        return f"a step of {ms(longest_ms)} is under way when {it} arrives"
-    (code, who), _ = met.most_common(1)[0]
+    met: Counter[tuple[int, int]] = Counter()  # ms by reason and by who is blocked
+    for step in np.flatnonzero((steps.start_ms >= arrival_ms) & (steps.end_ms <= began_ms)):
+        if steps.blocked_by[step]:
+            key = int(steps.blocked_by[step]), int(steps.blocked_request[step])
+            met[key] += steps.duration_ms[step]
+    under_way = (steps.start_ms < arrival_ms) & (steps.end_ms > arrival_ms)
+    rest_ms = float((steps.end_ms[under_way] - arrival_ms).sum())
+    text = f"{it} queues {ms(began_ms - arrival_ms)}"
+    if not met or rest_ms > max(met.values()):
+        if not under_way.any():
+            return text
+        took = ms(float(steps.duration_ms[under_way].max()))
+        return f"{text}, as a step of {took} is under way when it arrives"
+    (code, who), longest_ms = met.most_common(1)[0]
     reason = REASONS[code]
     assert reason is not None
-    behind = f"{it} stands behind {ids[who]}, and " if who not in (row, -1) else ""
-    return f"{behind}for {count(sum(met.values()), 'step')} {WHY_WAITING[reason]}"
+    mostly = "mostly " if longest_ms < MOSTLY_SHARE * (began_ms - arrival_ms) else ""
+    behind = f"it stands behind {quoted(ids[who])}, and " if who not in (row, -1) else ""
+    return f"{text}, {mostly}as {behind}{WHY_WAITING[reason]}"

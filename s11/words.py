@@ -22,3 +22,8 @@ def count(number: int, noun: str) -> str:
 def times(factor: float) -> str:
     """Return a factor as people read it: 6.5x, 25x."""
     return f"{factor:.1f}×" if factor < 10 else f"{factor:,.0f}×"
+
+
+def quoted(name: str) -> str:
+    """Return a request's name as it stands in a sentence."""
+    return f"“{name}”"

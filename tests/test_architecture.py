@@ -35,7 +35,7 @@ ROWS = (
         "proof",
     }
     | {"prefix_blocks", "step_tables", "step_reasons", "step_story"}
-    | {"suffering", "metric_rows", "comparison"},
+    | {"suffering", "unserved", "metric_rows", "comparison"},
     {"figures"},
     {"s11"} | COMMAND_LINE,  # "s11" is s11/__init__.py
     {"ui"},

@@ -7,8 +7,12 @@ import pytest
 
 from s11 import EngineLimits, Experiment, LinearCost, Workload, measure, simulate
 from s11.comparison import Comparison, compare, same_schedule
-from s11.metric_rows import EngineRun, MetricRow, metric_rows
+from s11.entries import entry_labels
+from s11.metric_rows import EngineRun, MetricRow, metric_rows, why_not_compared
 from s11.presets import TITLES
+from s11.scenes import SCENES
+from s11.suffering import ttft_of
+from s11.unserved import Unserved, unserved
 from tests.loads import load, request
 
 # A decodes from 1 ms on; L arrives then.
@@ -33,16 +37,17 @@ def rows(found: list[EngineRun]) -> dict[str, MetricRow]:
 def test_sufferer_reason_and_who_spares_them():
     """Prefill first: step 2 is L's alone, A's gap is 2 ms; in chunks of 2 it stays 1 ms."""
     told = compare(runs("prefill_first", "chunked", chunk=2))
-    assert told.headline == "A waits 2 ms under prefill first"
+    assert told.headline == "A waits 2 ms under Prefill first"
     assert told.lead == (
-        "Under prefill first, A waits 2 ms for its next token, since a step of 4 prompt tokens "
-        "carries no decode; chunked keeps it at 1 ms."
+        "Under Prefill first, “A” waits 2 ms for its next token, since a step of 4 prompt tokens "
+        "carries no decode; Chunked keeps it at 1 ms."
     )
     assert told.verdicts == (
-        "A waits 2 ms for its next token, since a step of 4 prompt tokens carries no decode. "
-        "A and L wait 1 ms for their first token, since A's prompt takes 1 step of 1 token.",
-        "Nobody waits over 1.5 ms for a next token, 1 ms at most. L waits 2 ms for its first "
-        "token, since its prompt takes 2 steps of up to 2 tokens.",
+        "“A” waits 2 ms for its next token, since a step of 4 prompt tokens carries no decode. "
+        "“A” and “L” wait 1 ms for their first token, since the prompt of “A” takes 1 ms: 1 step "
+        "of 1 token.",
+        "Nobody waits over 1.5 ms for a next token, 1 ms at most. “L” waits 2 ms for its first "
+        "token, since its prompt takes 2 ms: 2 steps of up to 2 tokens.",
     )
     assert told.identical == ()
 
@@ -80,10 +85,135 @@ def test_who_leaves_somebody_out_is_never_best():
     assert not any(row.best[0] for row in found.values())
     assert found["Requests not served"].values == (2.0, 0.0)
     told = compare(both)
-    assert told.headline == "Not everyone is served"
+    assert told.headline == "2 requests not served under Whole prompts"
     assert told.lead == (
-        "Under whole prompts, L never runs, since a whole prompt does not fit into what is left "
+        "Under Whole prompts, “L” never runs, since a whole prompt does not fit into what is left "
         "of the budget, and 1 request behind it waits for ever. Chunked serves everyone."
+    )
+
+
+def test_whose_figures_are_not_compared_is_said_and_one_alone_is_never_best():
+    requests = (*LOAD, request("B", 1, arrival_ms=1.5))
+    both = runs("whole_prompt", "chunked", requests=requests, budget=3)
+    assert why_not_compared(both) == [
+        "Whole prompts leaves 2 requests out, so its figures are not compared."
+    ]
+    found = rows(both)
+    assert found.pop("Requests not served").best == (False, True)
+    assert not any(any(row.best) for row in found.values())
+    three = [*both, *runs("vllm_v1", requests=requests, budget=3, chunk=1)]
+    assert rows(three)["TTFT p99"].best == (False, True, False)
+    assert why_not_compared(runs("whole_prompt", "chunked")) == []
+
+
+def test_shared_step_is_told_with_the_tokens_of_others():
+    """Request level: A runs to 3 ms; then one step of B's token and L's 40, as B is behind A."""
+    requests = (
+        request("A", 1, output_tokens=3),
+        request("B", 1, arrival_ms=1.0),
+        request("L", 40, arrival_ms=1.5),
+    )
+    cost = LinearCost(fixed_ms=1.0, prefill_ms_per_token=0.0, decode_ms_per_token=0.0)
+    (run,) = runs("request_level", requests=requests, cost=cost)
+    assert ttft_of(run.result, 1).sentence == (
+        "“B” waits 3 ms for its first token, since it queues 2 ms, as the running batch decodes to "
+        "its end first, and then its prompt takes 1 ms: 1 step of 1 token that also carries 40 "
+        "tokens of “L”"
+    )
+
+
+def test_chat_that_queues_and_then_shares_a_step_with_the_long_prompt():
+    """Queued 186 ms behind the batch; then 4 + 0.018 * (32,768 + 256) = 598.4 ms."""
+    common = SCENES["one-long-prompt"].common
+    told = compare([ran(replace(common, policy="request_level"))]).verdicts[0]
+    assert (
+        "“chat 3” waits 784 ms for its first token, since it queues 186 ms, as the running batch "
+        "decodes to its end first, and then its prompt takes 598 ms: 1 step of 256 tokens that "
+        "also carries 32,768 tokens of “long”."
+    ) in told
+
+
+def test_one_scheduler_alone_has_a_headline_of_its_own():
+    (run,) = runs("prefill_first")
+    told = compare([run])
+    assert told.headline == "A waits 2 ms under Prefill first"
+    assert ";" not in told.lead
+
+
+@pytest.mark.parametrize("slug", SCENES)
+def test_every_headline_names_its_scheduler_and_fits(slug: str):
+    scene = SCENES[slug]
+    labels = entry_labels(scene.entries)
+    found = [ran(one, label=label) for one, label in zip(scene.experiments(), labels, strict=True)]
+    for some in (found, found[:1]):
+        headline = compare(some).headline
+        assert any(headline.endswith(run.name) for run in some)
+        assert len(headline) <= 44
+
+
+def endless(*requests: Any, **limits: Any) -> EngineRun:
+    some = EngineLimits(**{"chunk_tokens": None, "block_size": 4, "kv_blocks": 3} | limits)
+    return ran(replace(load(*requests), limits=some))
+
+
+def test_only_who_outgrows_the_pool_is_said_to():
+    """Blocks of 4, 3 of them. A's 10 + 4 - 1 = 13 tokens need 4; B's 1 + 3 - 1 need 1.
+
+    A goes back to the front of the queue for ever, so B never gets in.
+    """
+    run = endless(request("A", 10, output_tokens=4), request("B", 1, output_tokens=3, arrival_ms=9))
+    assert not set(run.result.never_scheduled) & {"A"}
+    assert unserved(run.experiment, run.result) == [
+        Unserved(request_id="A", note="never ends: needs 4 KV blocks of 3", outgrows=True),
+        Unserved(request_id="B", note="waits behind “A” for ever", behind="A"),
+    ]
+    assert (
+        compare([run])
+        .verdicts[0]
+        .startswith(
+            "“A” can never finish, since it grows to 4 KV blocks and the pool has 3, and 1 request "
+            "behind it waits for ever."
+        )
+    )
+
+
+def test_who_fits_the_pool_is_not_said_to_outgrow_it():
+    """Blocks of 4, 5 of them, prompts whole in a budget of 8: A and B take 2 blocks each.
+
+    At their 9th token both want a third, and B, the last, goes. It has 7 + 2 tokens to compute
+    anew, too many for the budget, though its 7 + 6 - 1 = 12 need but 3 blocks. C is behind it.
+    """
+    two = [request(name, 7, output_tokens=6) for name in "AB"]
+    limits = EngineLimits(chunk_tokens=None, block_size=4, kv_blocks=5, token_budget=8)
+    late = request("C", 1, arrival_ms=3.5)
+    run = ran(replace(load(*two, late, policy="prefill_first"), limits=limits))
+    assert unserved(run.experiment, run.result) == [
+        Unserved(request_id="B", note="never ends: chunking off"),
+        Unserved(request_id="C", note="waits behind “B” for ever", behind="B"),
+    ]
+    assert (
+        compare([run])
+        .verdicts[0]
+        .startswith("“B” never ends: chunking off, and 1 request behind it waits for ever.")
+    )
+
+
+def test_first_that_never_runs_has_the_reason_and_the_others_wait_behind_it():
+    (run,) = runs("whole_prompt", requests=[request(name, 4) for name in "ABC"], budget=3)
+    notes = [(one.request_id, one.note, one.behind) for one in unserved(run.experiment, run.result)]
+    assert notes == [
+        ("A", "never runs: chunking off", None),
+        ("B", "waits behind “A” for ever", "A"),
+        ("C", "waits behind “A” for ever", "A"),
+    ]
+
+
+def test_budget_that_refuses_a_prompt_is_the_reason_though_the_pool_is_too_small_as_well():
+    """13 tokens need 4 of 3 blocks; but whole it does not fit into the budget of 9 either."""
+    limits = EngineLimits(chunk_tokens=None, block_size=4, kv_blocks=3, token_budget=9)
+    tight = replace(load(request("A", 13), policy="whole_prompt"), limits=limits)
+    assert compare([ran(tight)]).verdicts[0] == (
+        "“A” never runs, since a whole prompt does not fit into what is left of the budget."
     )
 
 
@@ -120,8 +250,8 @@ def test_58_prompt_steps_hold_a_stream_as_long_as_they_take():
     mixed = replace(experiment, policy="chunked")
     told = compare([ran(experiment), ran(mixed)])
     assert told.lead == (
-        "Under SGLang, victim waits 79,650 ms for its next token, since 58 prompt steps in a row "
-        "carry no decode; chunked keeps it at 1,350 ms."
+        "Under SGLang, “victim” waits 79,650 ms for its next token, since 58 prompt steps in a row "
+        "carry no decode; Chunked keeps it at 1,350 ms."
     )
     assert 79_650 == 58 * 1350 + 1350
 
@@ -133,8 +263,8 @@ def test_preempted_request_is_told_with_what_it_computes_anew():
     limits = EngineLimits(chunk_tokens=None, block_size=4, kv_blocks=3)
     told = compare([ran(replace(tight, limits=limits)), ran(tight, label="Ample")])
     assert told.lead == (
-        "Under chunked, B waits 3 ms for its next token, since it is preempted and 5 of its "
-        "tokens are computed anew; ample keeps it at 1 ms."
+        "Under Chunked, “B” waits 3 ms for its next token, since it is preempted and 5 of its "
+        "tokens are computed anew; Ample keeps it at 1 ms."
     )
 
 
@@ -147,16 +277,17 @@ def test_wait_in_the_queue_and_behind_another():
     )
     told = compare(runs("request_level", "chunked", requests=requests))
     assert told.lead == (
-        "Under request level, B and C wait 5 ms for their first token, since for 4 steps the "
-        "running batch decodes to its end first; chunked needs 1 ms."
+        "Under Request level, “B” and “C” wait 5 ms for their first token, since “B” queues 4 ms, "
+        "as the running batch decodes to its end first, and then the prompt of “B” takes 1 ms: "
+        "1 step of 1 token; Chunked needs 1 ms."
     )
 
 
 def test_kv_that_travels_is_told():
     (run,) = runs("disaggregated", requests=(request("A", 4),), chunk=2)
     assert compare([run]).verdicts == (
-        "A waits 3 ms for its first token, since its prompt takes 2 steps of up to 2 tokens, "
-        "after which its KV travels.",
+        "“A” waits 3 ms for its first token, since its prompt takes 2 ms: 2 steps of up to 2 "
+        "tokens, and then its KV travels for 1 ms.",
     )
 
 
@@ -174,4 +305,4 @@ def test_streaming_users_are_named_together():
             for name in ("prefill_first", "chunked")
         ]
     )
-    assert told.lead.startswith("Under prefill first, 4 streaming users wait 2 ms for their next")
+    assert told.lead.startswith("Under Prefill first, 4 streaming users wait 2 ms for their next")

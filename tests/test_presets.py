@@ -6,7 +6,7 @@ import pytest
 
 from s11 import EngineLimits, Experiment, simulate
 from s11.policies import POLICIES
-from s11.presets import FLAGS, PRESETS, READS, TITLES, flag
+from s11.presets import FLAGS, PRESETS, READS, TITLES, flag, flag_words
 from tests.loads import load, request, schedule
 
 
@@ -46,6 +46,15 @@ def test_an_engine_takes_over_all_but_how_much_memory_there_is() -> None:
     expected = replace(PRESETS["vllm-2k"].limits, kv_blocks=700, max_model_len=9_000)
     assert (made.policy, made.limits) == ("vllm_v1", expected)
     assert made.workload == base.workload
+
+
+def test_pools_that_are_sized_in_tokens_are_said_to_be() -> None:
+    tokens = "(tokens: blocks × block size)"
+    assert flag_words("sglang", "kv_blocks") == f"`--max-total-tokens` {tokens}"
+    assert flag_words("tensorrt_llm", "kv_blocks") == f"`kv_cache_config.max_tokens` {tokens}"
+    assert flag_words("vllm_v1", "kv_blocks") == "`--num-gpu-blocks-override`"
+    assert flag_words("sglang", "max_seqs") == "`--max-running-requests`"
+    assert flag_words("chunked", "kv_blocks") is None
 
 
 def test_presets_change_what_is_run() -> None:

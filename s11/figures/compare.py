@@ -12,9 +12,8 @@ from s11.figures.compare_labels import (
     LEFT_MARGIN,
     axis_label,
     notes,
-    stall_labels,
+    row_labels,
     titles,
-    ttft_labels,
     words,
 )
 from s11.figures.compare_places import BandPlaces, placed_rows, places, tick_names
@@ -39,6 +38,7 @@ from s11.figures.timeline_streams import segments
 
 RIGHT_MARGIN = 14
 AXIS_HEIGHT, LEGEND_ROW = 26, 19
+MOST_LARGE_LETTERS, SMALLER_TITLE = 37, 16  # of a title at 390 px
 MOST_TICKS_A_ROW, FEW_TICKS = 600, 120
 
 
@@ -52,7 +52,7 @@ def compare_figure(info: CompareInfo) -> Spec:
         *strip_traces(info, where, unit_ms),
         *words(info, where, unit_ms),
         *star_trace(info, where, unit_ms),
-        *legend_traces(),
+        *legend_traces(info),
     ]
     plot = where[-1].bottom if where else 60.0
     legend_rows = -(-sum(bool(trace.get("showlegend", True)) for trace in traces) // 2)
@@ -67,6 +67,8 @@ def compare_figure(info: CompareInfo) -> Spec:
         },
         height=0,
     )
+    if len(info.title) > MOST_LARGE_LETTERS:
+        spec["title"]["font"]["size"] = SMALLER_TITLE
     margin = {
         **spec["margin"],
         "l": LEFT_MARGIN,
@@ -98,8 +100,7 @@ def compare_figure(info: CompareInfo) -> Spec:
         "shapes": [*_band_lines(where), *_token_lines(info, where, unit_ms)],
         "annotations": [
             *titles(info, where),
-            *stall_labels(info, where, unit_ms),
-            *ttft_labels(info, where, unit_ms),
+            *row_labels(info, where, unit_ms),
             *notes(info, where, unit_ms),
             axis_label(info),
         ],

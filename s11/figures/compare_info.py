@@ -31,7 +31,7 @@ class Band:
     """
 
     label: str
-    knobs: str
+    knobs: tuple[str, ...]  # lines
     longest_stall_ms: float | None
     rows: tuple[RequestRow, ...]
     folded: int
@@ -88,8 +88,8 @@ def compare_info(
     )
 
 
-def knobs(run: EngineRun) -> str:
-    """Return an engine's knobs in about 60 characters: those that it reads."""
+def knobs(run: EngineRun) -> tuple[str, ...]:
+    """Return an engine's knobs, those that it reads, in lines of at most 58 characters."""
     limits, policy = run.experiment.limits, run.experiment.policy
     reads = READS[policy]
     parts = [_budget(limits)] if "token_budget" in reads else []
@@ -109,25 +109,27 @@ def knobs(run: EngineRun) -> str:
         parts.append(count(limits.max_seqs, "seat"))
     if policy == "disaggregated":
         parts.append(f"link {run.experiment.hand_over.link_bytes_per_s / 1e9:g} GB/s")
-    text = parts[0] if parts else ""
+    lines = [parts[0]] if parts else [""]
     for part in parts[1:]:
-        if len(text) + 3 + len(part) <= MOST_KNOB_LETTERS:
-            text += f" · {part}"
-    return text
+        if len(lines[-1]) + 3 + len(part) <= MOST_KNOB_LETTERS:
+            lines[-1] += f" · {part}"
+        else:
+            lines.append(part)
+    return tuple(lines)
 
 
-def stall_words(info: CompareInfo, band: Band) -> str:
+def stall_words(band: Band) -> str:
     """Return a band's longest stall in a few words; none where nobody streams."""
     stall_ms = band.longest_stall_ms
     if stall_ms is None:
         return "nobody streams" if len(band.strips[-1].left_ms) else "nothing runs"
-    return f"{'stall' if stall_ms > info.itl_target_ms else 'longest gap'} {ms(stall_ms)}"
+    return f"longest stall {ms(stall_ms)}"
 
 
 def compare_alt(info: CompareInfo, metrics: Sequence[Metrics]) -> str:
     """Return the comparison's numbers for those who cannot see it."""
     told = [
-        f"{band.label} ({band.knobs}): longest stall {ms(figures.longest_stall_ms)}, "
+        f"{band.label} ({' · '.join(band.knobs)}): longest stall {ms(figures.longest_stall_ms)}, "
         f"TTFT p50 {ms(figures.ttft_p50_ms)}, {count(figures.step_count, 'step')}, "
         f"{count(figures.preemptions, 'preemption')}"
         for band, figures in zip(info.bands, metrics, strict=True)

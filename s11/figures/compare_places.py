@@ -10,6 +10,7 @@ from s11.figures.compare_rows import RequestRow
 from s11.figures.theme import MUTED
 
 TITLE, KNOBS, ROW, FOLD, STRIP, GAP = 20.0, 18.0, 23.0, 17.0, 22.0, 16.0
+KNOBS_LINE, NOTE = 14.0, 15.0  # for a second line of knobs, and for a note under a row
 STRIP_BAR = 15.0
 MOST_NAME_LETTERS = 11
 
@@ -37,16 +38,20 @@ def places(info: CompareInfo) -> list[BandPlaces]:
 
 
 def _band(band: Band, top: float) -> BandPlaces:
-    at = top + TITLE + KNOBS
-    rows = tuple([at + (number + 0.5) * ROW for number in range(len(band.rows))])
-    at += len(rows) * ROW
+    head = KNOBS + KNOBS_LINE * (len(band.knobs) - 1)
+    at = top + TITLE + head
+    middles = []
+    for row in band.rows:
+        middles.append(at + ROW / 2)
+        at += ROW + (NOTE if row.note_below else 0.0)
+    rows = tuple(middles)
     fold = at + FOLD / 2 if band.folded else None
     at += FOLD if band.folded else 0.0
     strips = tuple([at + (number + 0.5) * STRIP for number in range(len(band.strips))])
     return BandPlaces(
         top=top,
         title=top + TITLE / 2,
-        knobs=top + TITLE + KNOBS / 2 - 2,
+        knobs=top + TITLE + head / 2 - 2,
         rows=rows,
         fold=fold,
         strips=strips,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from s11.experiment import Experiment
 from s11.results import Result
+from s11.unserved import unserved
 from s11.words import count
 
 Floats = NDArray[np.float64]
@@ -45,9 +46,10 @@ class Pass:
 
 
 class CachedPrefix(NamedTuple):
-    """Tokens that an admission found in the prefix cache."""
+    """Tokens that an admission found in the prefix cache, ahead of its first chunk."""
 
     at_ms: float
+    chunk_ms: float  # how long that chunk's step takes
     tokens: int
 
 
@@ -69,6 +71,19 @@ class RequestRow:
     stalls: tuple[Span, ...] = ()
     note: str | None = None
 
+    @property
+    def note_below(self) -> bool:
+        """Whether its note stands under its marks, so that it covers none."""
+        return self.note is not None and bool(self.passes or len(self.tokens_ms))
+
+    @property
+    def last_ms(self) -> float:
+        """When its last mark ends."""
+        spans = (*self.queued, *self.preempted, *self.hand_over)
+        ends = [span.end_ms for span in spans] + self.tokens_ms[-1:].tolist()
+        ends += [float(part.left_ms[-1] + part.width_ms[-1]) for part in self.passes]
+        return max(ends, default=0.0)
+
 
 def request_rows(experiment: Experiment, result: Result) -> tuple[tuple[RequestRow, ...], int]:
     """Return the rows in order of arrival, and how many requests are folded away.
@@ -83,11 +98,12 @@ def request_rows(experiment: Experiment, result: Result) -> tuple[tuple[RequestR
         rows.append(RequestRow(name=name, tokens_ms=times_ms, stalls=_stalls(times_ms, target_ms)))
     requests = len(result.requests)
     shown = requests if requests <= MOST_ROWS + 1 else MOST_ROWS
-    rows += [_row(experiment, result, row) for row in range(shown)]
+    notes = {one.request_id: one.note for one in unserved(experiment, result)}
+    rows += [_row(experiment, result, row, notes) for row in range(shown)]
     return tuple(rows), requests - shown
 
 
-def _row(experiment: Experiment, result: Result, row: int) -> RequestRow:
+def _row(experiment: Experiment, result: Result, row: int, notes: dict[str, str]) -> RequestRow:
     worker = result.prefill_worker or result
     requests = result.requests
     times_ms = result.token_times_ms(row)
@@ -111,18 +127,8 @@ def _row(experiment: Experiment, result: Result, row: int) -> RequestRow:
         tokens_ms=times_ms,
         first_token_ms=None if np.isnan(first_ms) else first_ms,
         stalls=_stalls(times_ms, experiment.itl_target_ms),
-        note=_note(result, name),
+        note=notes.get(name),
     )
-
-
-def _note(result: Result, name: str) -> str | None:
-    if name in result.rejected:
-        return "refused: longer than max_model_len"
-    if name in result.never_scheduled:
-        return f"never runs: {result.never_scheduled_because}"
-    if name in result.never_finished:
-        return "never ends: too few KV blocks"
-    return None
 
 
 def _stalls(times_ms: Floats, target_ms: float) -> tuple[Span, ...]:
@@ -168,8 +174,12 @@ def _joined(left: Floats, right: Floats) -> tuple[Floats, Floats]:
 
 
 def _cached(worker: Result, row: int) -> tuple[CachedPrefix, ...]:
-    table = worker.admissions
+    table, steps = worker.admissions, worker.steps
     hits = np.flatnonzero((table.request == row) & (table.cached_tokens > 0))
-    return tuple(
-        [CachedPrefix(float(table.time_ms[hit]), int(table.cached_tokens[hit])) for hit in hits]
-    )
+    found = []
+    for hit in hits[table.step[hits] < len(steps)]:
+        chunk_ms = float(steps.duration_ms[table.step[hit]])
+        found.append(
+            CachedPrefix(float(table.time_ms[hit]), chunk_ms, int(table.cached_tokens[hit]))
+        )
+    return tuple(found)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from s11.figures.compare_info import CompareInfo
 from s11.figures.compare_places import ROW, STRIP, STRIP_BAR, BandPlaces
 from s11.figures.compare_strips import Strip
-from s11.figures.compare_traces import cells, edges
-from s11.figures.theme import DECODE, MUTED, PAPER, PREFILL, Spec
+from s11.figures.compare_traces import STEP_DECODE, cells, edges
+from s11.figures.theme import MUTED, PAPER, PREFILL, Spec
 
 Floats = NDArray[np.float64]
 
@@ -98,16 +98,7 @@ def _joined(parts: list[Cells]) -> Cells:
 
 _LOOKS: dict[str, Spec] = {
     "prefill": {"color": PREFILL},
-    "decode": {
-        "color": DECODE,
-        "pattern": {
-            "shape": "/",
-            "fillmode": "overlay",
-            "fgcolor": PAPER,
-            "size": 5,
-            "solidity": 0.25,
-        },
-    },
+    "decode": STEP_DECODE,
     "empty": {
         "color": PAPER,
         "pattern": {"shape": "x", "fgcolor": MUTED, "bgcolor": PAPER, "size": 5, "solidity": 0.2},

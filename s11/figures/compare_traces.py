@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from s11.figures.compare_info import CompareInfo
 from s11.figures.compare_places import ROW, BandPlaces
-from s11.figures.compare_rows import RequestRow
+from s11.figures.compare_rows import CachedPrefix, RequestRow
 from s11.figures.theme import (
     DECODE,
     FIXED,
@@ -51,8 +51,11 @@ def bar_traces(info: CompareInfo, where: list[BandPlaces], unit_ms: float) -> li
             for span in getattr(row, kind)
         ]
 
-    width = CACHED_WIDTH * info.end_ms / unit_ms
-    cached = [Mark(hit.at_ms / unit_ms - width, width, y) for row, y in rows for hit in row.cached]
+    cached = [
+        Mark(hit.at_ms / unit_ms, cached_width_ms(hit, info.end_ms) / unit_ms, y)
+        for row, y in rows
+        for hit in row.cached
+    ]
     chunks = _chunks(rows, unit_ms)
     kinds = [
         ("stall over target", spans("stalls"), ROW - 3, _STALL),
@@ -60,13 +63,18 @@ def bar_traces(info: CompareInfo, where: list[BandPlaces], unit_ms: float) -> li
         ("preempted", spans("preempted"), 9.0, _PREEMPTED),
         ("KV hand-over", spans("hand_over"), 9.0, _HAND_OVER),
         ("prompt chunk", chunks, ROW - 7, _chunk_look(chunks, info.end_ms / unit_ms)),
-        ("cached prefix", cached, ROW - 7, _CACHED),
+        ("cached prefix", cached, ROW - 3, _CACHED),
     ]
     return [_bars(name, marks, thick, look) for name, marks, thick, look in kinds if marks]
 
 
-def legend_traces() -> list[Spec]:
-    """Return what the legend says of the marks that are lines and letters."""
+def cached_width_ms(hit: CachedPrefix, axis_ms: float) -> float:
+    """Return how much of a first chunk's bar the mark of its cached prefix covers."""
+    return min(CACHED_WIDTH * axis_ms, hit.chunk_ms / 2)
+
+
+def legend_traces(info: CompareInfo) -> list[Spec]:
+    """Return what the legend says of lines and letters, and of the kinds of steps there are."""
     tick = {"symbol": "line-ns", "size": 12, "line": {"color": DECODE, "width": 3}}
     star = {"symbol": "star", "size": 11, "color": INK}
     return [
@@ -80,7 +88,22 @@ def legend_traces() -> list[Spec]:
             "hoverinfo": "skip",
         }
         for name, marker in (("token", tick), ("first token", star))
+    ] + [
+        cells([None], [None], [None], None, look)
+        | {"name": name, "showlegend": True, "hoverinfo": "skip"}
+        for name, look in _step_kinds(info)
     ]
+
+
+def _step_kinds(info: CompareInfo) -> list[tuple[str, Spec]]:
+    """Return how the strips show each kind of step that they hold."""
+    strips = [strip for band in info.bands for strip in band.strips]
+    kinds = [
+        ("prefill step", {"color": PREFILL}, [(s.prefill & ~s.decode).any() for s in strips]),
+        ("decode step", STEP_DECODE, [(s.decode & ~s.prefill).any() for s in strips]),
+        ("mixed step", _STEP_MIXED, [(s.prefill & s.decode).any() for s in strips]),
+    ]
+    return [(name, look) for name, look, there in kinds if any(there)]
 
 
 def star_trace(info: CompareInfo, where: list[BandPlaces], unit_ms: float) -> list[Spec]:
@@ -165,6 +188,27 @@ def spread(times_ms: Any, *, least_ms: float) -> Any:
     return times_ms[np.concatenate(([True], bucket[1:] != bucket[:-1]))]
 
 
+STEP_DECODE: Spec = {
+    "color": DECODE,
+    "pattern": {
+        "shape": "/",
+        "fillmode": "overlay",
+        "fgcolor": PAPER,
+        "size": 5,
+        "solidity": 0.25,
+    },
+}
+_STEP_MIXED: Spec = {
+    "color": DECODE,
+    "pattern": {
+        "shape": "-",
+        "fillmode": "overlay",
+        "fgcolor": PREFILL,
+        "fgopacity": 1,
+        "size": 14,
+        "solidity": 0.5,
+    },
+}
 _EDGE: Spec = {"color": PAPER, "width": 1}
 _CACHED: Spec = {
     "color": PAPER,

@@ -19,23 +19,36 @@ from s11.ui import compare_state as state
 from s11.ui.compare_knobs import knobs
 from s11.ui.compare_link import MOST_ENTRIES, entry_from, entry_text
 from s11.ui.compare_requests import (
-    MOST_ARRIVAL_MS,
     MOST_NAME,
     MOST_OUTPUT,
     MOST_PROMPT,
     MOST_REQUESTS,
 )
+from s11.ui.compare_tables import plain
+
+MOST_TYPED = 10**12  # exact in a browser, and far beyond any request
 
 
 def scene_links() -> None:
     """Lay the scenes as links: each is a whole state, so it can be copied and sent too."""
-    here = state.asked().scene
+    asked = state.asked()
+    here = asked.scene if asked.is_its_scene() else None
     links = " ".join(
         f'<a href="?scene={escape(slug)}" target="_self"'
         f"{' aria-current=page' if slug == here else ''}>{escape(scene.title)}</a>"
         for slug, scene in SCENES.items()
     )
     st.html(f'<nav class="presets" aria-label="Scenes">Scenes: {links}</nav>')
+
+
+def scene_about() -> None:
+    """Say what happens in the scene, as long as nothing of it was changed."""
+    asked = state.asked()
+    scene = SCENES[asked.scene]
+    if asked.is_its_scene():
+        st.markdown(plain(scene.about))
+    else:
+        st.markdown(f"Edited from the scene [{plain(scene.title)}](?scene={asked.scene}).")
 
 
 def engine_choice() -> None:
@@ -58,6 +71,7 @@ def engine_choice() -> None:
         key=key,
         on_change=take,
         placeholder="Choose 2 to 4",
+        select_all=False,  # it would take the first four of the list without a word
     )
 
 
@@ -103,8 +117,9 @@ def _request_table() -> None:
         alt="The requests: name, arrival, prompt and output tokens, shared prefix",
     )
     st.caption(
-        f"At most {MOST_REQUESTS} requests. Who shares a prefix names the same group; the rest "
-        "of each prompt is its own."
+        f"At most {MOST_REQUESTS} requests, with prompts of 1 to {MOST_PROMPT:,} and outputs of 1 "
+        f"to {MOST_OUTPUT:,} tokens. Who shares a prefix names the same group; the rest of each "
+        "prompt is its own."
     )
     rows = tuple(edited.to_dict("records"))
     if not _same(rows, state.asked().rows):
@@ -121,20 +136,20 @@ def _frame(rows: list[dict[str, Any]]) -> Any:
 
 
 def _columns() -> dict[str, Any]:
-    number = st.column_config.NumberColumn
+    # What a cell may hold is said where it is read: an editor drops without a word what its own
+    # columns forbid, and rows that lack what they require.
+    def number(label: str, **options: Any) -> Any:
+        return st.column_config.NumberColumn(
+            label, min_value=-MOST_TYPED, max_value=MOST_TYPED, **options
+        )
+
     return {
-        "name": st.column_config.TextColumn("name", max_chars=MOST_NAME, required=True),
-        "arrival_ms": number(
-            "arrival (ms)", min_value=0.0, max_value=MOST_ARRIVAL_MS, required=True, default=0.0
-        ),
-        "prompt_tokens": number(
-            "prompt (tokens)", min_value=1, max_value=MOST_PROMPT, step=1, required=True
-        ),
-        "output_tokens": number(
-            "output (tokens)", min_value=1, max_value=MOST_OUTPUT, step=1, required=True
-        ),
+        "name": st.column_config.TextColumn("name", max_chars=MOST_NAME),
+        "arrival_ms": number("arrival (ms)", default=0.0),
+        "prompt_tokens": number("prompt (tokens)", step=1),
+        "output_tokens": number("output (tokens)", step=1),
         "shared_group": st.column_config.TextColumn("shared prefix", max_chars=MOST_NAME),
-        "shared_tokens": number("shared (tokens)", min_value=0, max_value=MOST_PROMPT, step=1),
+        "shared_tokens": number("shared (tokens)", step=1),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from s11.entries import SHORT_KNOBS, Entry, entry_labels
-from s11.presets import FLAGS, READS, TITLES
+from s11.presets import FLAGS, PRESETS, READS, TITLES, flag, flag_words
 from s11.ui import compare_state as state
 from s11.ui.compare_link import (
     COMMON_KNOBS,
@@ -145,9 +145,9 @@ def _own(number: int, entry: Entry) -> None:
 
 def _own_knob(number: int, entry: Entry, knob: str) -> None:
     key = f"compare_own_{number}_{SHORT_KNOBS[knob]}"
-    flag = FLAGS.get(entry.policy, {}).get(knob)
-    label = f"{KNOB_LABELS[knob]}" + (f" `{flag}`" if flag else "")
-    choices = _choices(knob)
+    name = flag_words(entry.policy, knob)
+    label = KNOB_LABELS[knob] + (f" {name}" if name else "")
+    unset = unset_words(entry, knob)
     mine = dict(entry.changes)
     st.session_state[key] = _shown(mine[knob]) if knob in mine else ""
 
@@ -170,14 +170,26 @@ def _own_knob(number: int, entry: Entry, knob: str) -> None:
             return
         state.change(replace(asked, entries=tuple(entries)))
 
-    st.text_input(label, key=key, on_change=take, placeholder=AS_COMMON, help=choices)
+    st.text_input(label, key=key, on_change=take, placeholder=unset, help=_choices(knob, unset))
 
 
-def _choices(knob: str) -> str:
+def unset_words(entry: Entry, knob: str) -> str:
+    """Return what an engine runs with where it is given no value of its own.
+
+    An engine as it comes has its own, KV blocks aside; a policy has the common one.
+    """
+    if entry.engine not in PRESETS or knob == "kv_blocks":
+        return AS_COMMON
+    value = getattr(PRESETS[entry.engine].limits, knob)
+    return f"{value:,}" if type(value) is int else value_text(value)
+
+
+def _choices(knob: str, unset: str) -> str:
+    empty = f"or empty: {unset}" if unset == AS_COMMON else f"or empty: its own, {unset}"
     if knob in SWITCHES:
-        return f"{KNOB_HELP[knob]} on, off, or empty: {AS_COMMON}."
+        return f"{KNOB_HELP[knob]} on, off, {empty}."
     none = ", none for no limit" if knob in OPTIONAL else ""
-    return f"{KNOB_HELP[knob]} 1 to {KNOB_MOST[knob]:,}{none}, or empty: {AS_COMMON}."
+    return f"{KNOB_HELP[knob]} 1 to {KNOB_MOST[knob]:,}{none}, {empty}."
 
 
 def _shown(value: int | bool | None) -> str:
@@ -190,6 +202,6 @@ def _read(knob: str, text: str) -> int | bool | str | None:
 
 def _help(knob: str) -> str:
     names = [
-        f"{TITLES[policy]}: `{flags[knob]}`" for policy, flags in FLAGS.items() if knob in flags
+        f"{TITLES[policy]}: {flag_words(policy, knob)}" for policy in FLAGS if flag(policy, knob)
     ]
     return f"{KNOB_HELP[knob]} {'; '.join(names)}".strip()

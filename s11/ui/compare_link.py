@@ -17,6 +17,7 @@ from s11.ui.compare_requests import (
     MOST_LETTERS,
     ROW,
     Row,
+    complete_rows,
     float_or_text,
     requests_from,
     requests_of,
@@ -66,7 +67,8 @@ COST_KEYS = {
 class Asked:
     """What the page's controls hold: a scene, and how it was changed.
 
-    rows: the table of requests, as typed: it may hold what no request can be.
+    rows: the table of requests, as typed: it may hold what no request can be, and rows that
+        are not filled in yet.
     """
 
     scene: str
@@ -91,16 +93,33 @@ class Asked:
         )
 
     def common(self) -> Experiment:
-        """Return the load with the common knobs.
+        """Return the load with the common knobs; rows that are not filled in are left out.
 
         Raises:
             ValueError: a row that is no request, in one sentence.
         """
         return Experiment(
-            workload=Workload(requests=requests_of(self.rows)),
+            workload=Workload(requests=requests_of(complete_rows(self.rows))),
             limits=self.limits,
             cost=self.cost,
             itl_target_ms=self.itl_target_ms,
+        )
+
+    def is_its_scene(self) -> bool:
+        """Whether nothing of the scene was changed."""
+        return self.entries == Asked.of_scene(self.scene).entries and self.has_its_load()
+
+    def has_its_load(self) -> bool:
+        """Whether requests, common knobs, costs and target are those of the scene."""
+        plain = Asked.of_scene(self.scene)
+        try:
+            same = requests_of(self.rows) == requests_of(plain.rows)
+        except ValueError:
+            return False
+        return same and (self.limits, self.cost, self.itl_target_ms) == (
+            plain.limits,
+            plain.cost,
+            plain.itl_target_ms,
         )
 
     def with_limit(self, knob: str, value: int | bool | None) -> Asked:
@@ -116,7 +135,7 @@ def to_link(asked: Asked) -> dict[str, str]:
     if asked.entries != plain.entries:
         texts["engines"] = ROW.join(entry_text(entry) for entry in asked.entries)
     try:
-        requests = requests_of(asked.rows)
+        requests = requests_of(complete_rows(asked.rows))
     except ValueError:
         requests = requests_of(plain.rows)
     if requests != requests_of(plain.rows):

@@ -14,15 +14,17 @@ from s11.comparison import Comparison, compare
 from s11.entries import Entry
 from s11.figures.compare import compare_figure
 from s11.figures.compare_info import compare_alt, compare_info
+from s11.figures.compare_labels import CHUNK_CSS
 from s11.figures.theme import Spec
-from s11.metric_rows import EngineRun
+from s11.metric_rows import EngineRun, why_not_compared
 from s11.presets import ABOUT, PRESETS
 from s11.results import Result
 from s11.scenes import SCENES
 from s11.step_story import StepStory, step_stories, story_text
 from s11.ui import compare_state as state
-from s11.ui.compare_controls import changes, engine_choice
-from s11.ui.compare_tables import LEFT_OUT, metrics_columns, metrics_html
+from s11.ui.compare_controls import changes, engine_choice, scene_about, scene_links
+from s11.ui.compare_requests import left_out
+from s11.ui.compare_tables import LEFT_OUT, metrics_columns, metrics_html, plain
 from s11.ui.frame import chart, picture_control
 from s11.ui.runs import MAX_STEPS
 from s11.words import count
@@ -40,14 +42,19 @@ class _Shown:
 
 @st.fragment  # a change redraws this part, not the frame around it
 def comparison() -> None:
-    """Lay the scene, the engines on it, and what became of everyone."""
-    asked = state.asked()
-    st.markdown(_plain(SCENES[asked.scene].about))
+    """Lay the scenes, the engines on one, and what became of everyone."""
+    links, about = st.container(), st.container()
     engine_choice()
     changes()
+    with links:  # only now it is known whether the table was edited
+        scene_links()
+    with about:
+        scene_about()
+    for sentence in left_out(state.asked().rows):
+        st.warning(plain(sentence), icon=":material/edit_off:")
     refused = st.session_state.pop(state.REFUSED, None)
     if refused:
-        st.error(_plain(refused), icon=":material/error:")
+        st.error(plain(refused), icon=":material/error:")
     picture = st.container()
     shown = _shown(picture)
     if shown:
@@ -64,11 +71,11 @@ def _shown(place: DeltaGenerator) -> _Shown | None:
     try:
         common = asked.common()
     except ValueError as error:
-        place.error(f"{_plain(str(error))}.", icon=":material/error:")
+        place.error(f"{plain(str(error))}.", icon=":material/error:")
         return None
     found = state.runs_of(asked.entries, common)
     for sentence in found.refused:
-        place.warning(_plain(sentence), icon=":material/block:")
+        place.warning(plain(sentence), icon=":material/block:")
     if not found.runs:
         place.info("Choose two to four schedulers.", icon=":material/compare_arrows:")
         return None
@@ -76,7 +83,7 @@ def _shown(place: DeltaGenerator) -> _Shown | None:
     info = compare_info(found.runs, told, scene=_scene_title())
     spec = compare_figure(info)
     with place:
-        st.markdown(_plain(told.lead) if len(found.runs) > 1 else "Choose a second scheduler.")
+        st.markdown(plain(told.lead) if len(found.runs) > 1 else "Choose a second scheduler.")
         alt = compare_alt(info, [run.metrics for run in found.runs])
         chart(spec, key="compare", alt=alt, filename="s11-schedulers")
         st.caption(
@@ -93,22 +100,23 @@ def _shown(place: DeltaGenerator) -> _Shown | None:
 
 
 def _scene_title() -> str:
-    """Return the scene's title, as changed where its requests are no longer its own."""
+    """Return the scene's title, as changed where its load is no longer its own."""
     asked = state.asked()
     scene = SCENES[asked.scene]
-    same = asked.common().workload == scene.common.workload
-    return scene.title if same else f"{scene.title}, edited"
+    return scene.title if asked.has_its_load() else f"{scene.title}, edited"
 
 
 def _metrics(shown: _Shown) -> None:
-    st.html(metrics_html(shown.runs, shown.comparison.rows))
+    st.html(CHUNK_CSS + metrics_html(shown.runs, shown.comparison.rows))
+    for sentence in why_not_compared(shown.runs):
+        st.caption(plain(sentence))
     lines = [
-        f"- **{_plain(run.label)}**: {_plain(verdict)}"
+        f"- **{plain(run.label)}**: {plain(verdict)}"
         for run, verdict in zip(shown.runs, shown.comparison.verdicts, strict=True)
     ]
     st.markdown("\n".join(lines))
     for sentence in shown.comparison.identical:
-        st.info(_plain(sentence), icon=":material/equal:")
+        st.info(plain(sentence), icon=":material/equal:")
 
 
 def _steps(shown: _Shown) -> None:
@@ -238,8 +246,3 @@ def _take_away(shown: _Shown) -> None:
 
 def _slug(*words: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")
-
-
-def _plain(text: str) -> str:
-    """Return text that Markdown shows as it is: names come from links."""
-    return "".join(f"\\{sign}" if sign in r"\`*_{}[]<>#|~$" else sign for sign in text)

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from s11.checks import require_int, require_ms
+from s11.step_story import names
 from s11.ui.link_checks import MOST_DIGITS
+from s11.words import quoted
 from s11.workload import Request, Workload
 
 MOST_REQUESTS, MOST_LETTERS = 24, 3_000
@@ -27,6 +29,36 @@ def row_of(request: Request) -> dict[str, Any]:
         "shared_group": request.shared_group,
         "shared_tokens": request.shared_tokens or None,
     }
+
+
+_NEEDED: dict[str, str] = {
+    "name": f"name (1 to {MOST_NAME} letters)",
+    "arrival_ms": f"arrival (0 to {MOST_ARRIVAL_MS:,.0f} ms)",
+    "prompt_tokens": f"prompt (1 to {MOST_PROMPT:,} tokens)",
+    "output_tokens": f"output (1 to {MOST_OUTPUT:,} tokens)",
+}
+
+
+def complete_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Return the rows in which nothing is missing."""
+    return tuple([row for row in rows if not _lacking(row)])
+
+
+def left_out(rows: Sequence[Row]) -> list[str]:
+    """Say which rows are left out as something is missing in them, and what."""
+    sentences = []
+    for number, row in enumerate(rows, start=1):
+        lacking = [_NEEDED[field] for field in _lacking(row)]
+        if lacking:
+            name = "" if _missing(row.get("name")) else str(row["name"]).strip()[:MOST_NAME]
+            which = f"Row {number}" + (f" ({quoted(name)})" if name else "")
+            verb = "is" if len(lacking) == 1 else "are"
+            sentences.append(f"{which} is left out: {names(lacking)} {verb} missing.")
+    return sentences
+
+
+def _lacking(row: Row) -> list[str]:
+    return [field for field in _NEEDED if _missing(row.get(field)) or row.get(field) == ""]
 
 
 def requests_of(rows: Sequence[Row]) -> tuple[Request, ...]:
@@ -71,7 +103,12 @@ def _request(row: Row, number: int) -> Request:
 
 
 def _missing(value: object) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value)) or value != value
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas' NA compares to NA
+        return True
 
 
 def _number(row: Row, field: str) -> Any:

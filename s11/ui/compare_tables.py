@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from s11.metric_rows import EngineRun, MetricRow
+from s11.metric_rows import EngineRun, MetricRow, comparable
 
 CSS = """<style>
 .s11-metrics{overflow-x:auto}
 .s11-metrics table{border-collapse:collapse;width:100%;font-size:1rem;
  font-variant-numeric:tabular-nums}
-.s11-metrics caption{text-align:left;padding-bottom:.4rem;font-weight:600}
+.s11-metrics caption{caption-side:bottom;text-align:left;padding:.5rem 0 0;font-size:.875rem;
+ color:light-dark(#5A6675,#A3AFBD)}
+.s11-metrics .aside{color:light-dark(#5A6675,#A3AFBD)}
 .s11-metrics th,.s11-metrics td{padding:.35rem .6rem;text-align:right;white-space:nowrap;
  border-bottom:1px solid light-dark(#D5DCE4,#334050)}
 .s11-metrics thead th{vertical-align:bottom;font-weight:600;white-space:normal}
@@ -21,6 +23,12 @@ CSS = """<style>
 @media (max-width:640px){.s11-metrics table{font-size:.78rem}
  .s11-metrics th,.s11-metrics td{padding:.3rem .2rem}}
 </style>"""
+
+MEANINGS = (
+    "<b>ITL</b>: from one token of a request to its next. <b>Longest stall</b>: the greatest ITL "
+    "of all. <b>TTFT</b>: from a request's arrival to its first token. <b>p50, p99</b>: half, and "
+    "99 of 100, are no greater. <b>Makespan</b>: from the start to the last step's end."
+)
 
 LEFT_OUT: dict[str, str] = {
     "chunked": "Leaves out: Sarathi-Serve's pipeline stages and its tile-sized budgets.",
@@ -43,14 +51,20 @@ LEFT_OUT: dict[str, str] = {
 
 def metrics_html(runs: Sequence[EngineRun], rows: Sequence[MetricRow]) -> str:
     """Return the table, a column for each run; best is bold and bears a tick."""
-    heads = "".join(f"<th scope='col'>{escape(run.label)}</th>" for run in runs)
+    fair = comparable(runs)
+    heads = "".join(
+        f"<th scope='col'{_quiet(ok)}>{escape(run.label)}</th>"
+        for run, ok in zip(runs, fair, strict=True)
+    )
     body = "".join(
-        f"<tr><th scope='row'>{escape(row.title)}</th>{''.join(_cells(row))}</tr>" for row in rows
+        f"<tr><th scope='row'>{escape(row.title)}</th>{''.join(_cells(row, fair))}</tr>"
+        for row in rows
     )
     best = "<span class='best'>✓ best</span>" if any(any(row.best) for row in rows) else ""
     return (
         f"{CSS}<div class='s11-metrics' role='region' tabindex='0' aria-label='Metrics'>"
-        f"<table><thead><tr><th scope='col'>{best}</th>{heads}</tr></thead>"
+        f"<table><caption>{MEANINGS}</caption>"
+        f"<thead><tr><th scope='col'>{best}</th>{heads}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
 
@@ -65,8 +79,20 @@ def metrics_columns(
     return columns
 
 
-def _cells(row: MetricRow) -> list[str]:
+def _cells(row: MetricRow, fair: Sequence[bool]) -> list[str]:
     return [
-        f"<td class='best'>✓ {escape(text)}</td>" if best else f"<td>{escape(text)}</td>"
-        for text, best in zip(row.texts, row.best, strict=True)
+        f"<td class='best'>✓ {escape(text)}</td>"
+        if best
+        else f"<td{_quiet(ok)}>{escape(text)}</td>"
+        for text, best, ok in zip(row.texts, row.best, fair, strict=True)
     ]
+
+
+def _quiet(fair: bool) -> str:
+    """Grey what is not compared."""
+    return "" if fair else " class='aside'"
+
+
+def plain(text: str) -> str:
+    """Return text that Markdown shows as it is: names come from links."""
+    return "".join(f"\\{sign}" if sign in r"\`*_{}[]<>#|~$" else sign for sign in text)

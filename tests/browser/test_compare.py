@@ -104,9 +104,48 @@ def test_cell_of_the_table_changes_picture_and_link(open_compare: Open, wait_for
     cell.press("Tab")
     expect(page).to_have_url(re.compile(r"requests=report~0~800~10~~chat"))
     expect(page.get_by_text("KV pressure, edited: 4 requests, 2,000 prompt tokens")).to_be_visible()
+    expect(page.get_by_text("Edited from the scene KV pressure.")).to_be_visible()
+    expect(page.locator("nav.presets a[aria-current]")).to_have_count(0)
     page.get_by_role("button", name="Edit the requests").click()
     expect(table).to_have_count(0)
     expect(page).to_have_url(re.compile(r"requests=report~0~800~10~~chat"))
+
+
+def test_cell_that_no_request_can_have_is_said_to_be(open_compare: Open, wait_for_chart: Chart):
+    page = open_compare()
+    wait_for_chart(page, engines("Chunked", "vLLM V1"))
+    page.get_by_role("button", name="Edit the requests").click()
+    table = page.get_by_test_id("stDataFrame").locator("canvas").first
+    expect(table).to_be_visible()
+    box = table.bounding_box()
+    assert box
+    page.mouse.click(box["x"] + box["width"] * 0.4, box["y"] + 35 * 1.5)  # first row's prompt
+    for typed, said in (
+        ("0", "row 1 (report), prompt_tokens: 0 is not a whole number from 1 to 1,000,000."),
+        ("", "Row 1 (“report”) is left out: prompt (1 to 1,000,000 tokens) is missing."),
+    ):
+        page.keyboard.press("Enter")
+        cell = page.locator("#portal input, #portal textarea").first
+        expect(cell).to_be_focused()
+        cell.fill(typed)
+        expect(cell).to_have_value(typed)
+        cell.press("Tab")
+        expect(page.get_by_text(said)).to_be_visible()
+        page.keyboard.press("ArrowLeft")
+
+
+@pytest.mark.parametrize(("view", "narrow"), [("desktop-light", False), ("phone-light", True)])
+def test_chunks_are_numbered_by_the_room_of_the_screen(
+    view: str, narrow: bool, open_compare: Open, wait_for_chart: Chart
+):
+    page = open_compare("?scene=one-long-prompt")
+    wait_for_chart(page, "m => m.figure === 'compare'")
+    shown = page.locator(".js-plotly-plot .textpoint text").evaluate_all(
+        "all => all.filter((e) => getComputedStyle(e).display !== 'none'"
+        " && getComputedStyle(e).fillOpacity !== '0').map((e) => e.textContent)"
+    )
+    assert ("32 chunks" in shown) == narrow
+    assert ("32" in shown) == (not narrow)
 
 
 def test_knob_by_keyboard_changes_figures_and_url(open_compare: Open, wait_for_chart: Chart):
@@ -143,7 +182,7 @@ def test_steps_and_metrics_leave(open_compare: Open, wait_for_chart: Chart, tmp_
     with (tmp_path / "steps.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["step"] for row in rows] == [str(number) for number in range(1, 31)]
-    assert rows[6]["what the engine saw"].startswith("chat 3 was preempted just before")
+    assert rows[6]["what the engine saw"].startswith("“chat 3” was preempted just before")
     page.get_by_role("button", name="Take it with you").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Metrics as CSV").click()

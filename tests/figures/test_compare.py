@@ -1,6 +1,7 @@
 """The comparison's spec: valid, in few traces, in px, readable in print."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,13 @@ import plotly.graph_objects as go
 import plotly.io
 import pytest
 
-from s11 import Experiment, measure, simulate
+from s11 import EngineLimits, Experiment, LinearCost, Request, measure, simulate
 from s11.comparison import compare
 from s11.entries import entry_labels
 from s11.figures.compare import compare_figure
 from s11.figures.compare_info import compare_info
-from s11.figures.compare_labels import LEFT_MARGIN
+from s11.figures.compare_labels import LEFT_MARGIN, NARROW, WIDE, Density, chunk_words
+from s11.figures.compare_rows import Pass
 from s11.figures.compare_traces import spread
 from s11.metric_rows import EngineRun
 from s11.scenes import SCENES
@@ -50,7 +52,7 @@ def texts(spec: Spec) -> list[str]:
 def test_scene_is_a_valid_spec_of_few_traces(slug: str):
     spec = scene_figure(slug)
     go.Figure(spec)  # raises on any unknown name or impossible value
-    assert len(spec["data"]) <= 12
+    assert len(spec["data"]) <= 16
     assert len(spec["layout"]["shapes"]) <= 5
     assert spec["layout"]["paper_bgcolor"] == "#FFFFFF"
     assert len(plotly.io.to_json(spec, validate=False)) < 400_000
@@ -60,7 +62,7 @@ def test_scene_is_a_valid_spec_of_few_traces(slug: str):
 def test_title_and_knobs_fit_a_phone(slug: str):
     spec = scene_figure(slug)
     title = spec["layout"]["title"]["text"].split("<br>")[0]
-    assert len(title.removeprefix("<b>").removesuffix("</b>")) <= 41
+    assert len(title.removeprefix("<b>").removesuffix("</b>")) <= 44
     knobs = [note for note in spec["layout"]["annotations"] if note["xref"] == "paper"][1:-1:2]
     assert len(knobs) == len(SCENES[slug].entries)
     assert all(len(note["text"]) <= 58 for note in knobs)
@@ -121,7 +123,7 @@ def test_stall_is_labelled_and_the_chunks_numbered():
         load(request("L", 6), chunk=2),
     )
     assert "<b>2 ms</b>" in texts(spec)
-    (words,) = [each for each in spec["data"] if each.get("mode") == "text"]
+    words, _ = [each for each in spec["data"] if each.get("mode") == "text"]
     assert words["text"][-3:] == ["1", "2", "3"]
 
 
@@ -148,3 +150,112 @@ def test_nothing_to_draw_is_a_labelled_figure():
     go.Figure(spec)
     assert "Nothing to compare" in spec["layout"]["title"]["text"]
     json.dumps(spec["layout"])
+
+
+def a_pass(*widths: float, tokens: int = 64) -> Pass:
+    width = np.array(widths)
+    return Pass(np.cumsum(width) - width, width, len(widths), tokens)
+
+
+@pytest.mark.parametrize(
+    ("widths", "density", "said"),
+    [
+        ([20.0] * 3, WIDE, ["1", "2", "3"]),  # 2 % of the axis each: room beside the star too
+        ([10.0, 20.0, 20.0, 10.0], WIDE, ["1", "2", "3", "4"]),  # the star overlaps the last
+        ([20.0] * 12, NARROW, ["12 chunks"]),
+        ([8.0] * 12, NARROW, ["×12"]),
+        ([2.0] * 3, NARROW, []),
+    ],
+)
+def test_chunks_are_numbered_or_counted(widths: list[float], density: Density, said: list[str]):
+    found = chunk_words(a_pass(*widths), axis_ms=1000.0, density=density, starred=True)
+    assert [text for _, text in found] == said
+    assert all(x <= sum(widths) for x, _ in found)
+
+
+def test_number_of_the_last_chunk_stands_left_of_its_star():
+    found = chunk_words(a_pass(20.0, 20.0), axis_ms=1000.0, density=WIDE, starred=True)
+    # The star's left half covers 8.7 of the last 20 ms: the middle of the other 11.3 is at 25.65.
+    assert found == [(10.0, "1"), (pytest.approx(25.65), "2")]
+
+
+def shared_prefix_pair(output_tokens: int) -> Experiment:
+    first, second = (
+        Request(
+            request_id=name,
+            prompt_tokens=10,
+            output_tokens=outputs,
+            arrival_ms=arrival_ms,
+            shared_group="g",
+            shared_tokens=8,
+        )
+        for name, outputs, arrival_ms in (("A", output_tokens, 0.0), ("B", 1, 2.0))
+    )
+    limits = EngineLimits(chunk_tokens=None, block_size=4, prefix_caching=True)
+    return replace(load(first, second), limits=limits)
+
+
+def test_cached_prefix_is_marked_within_its_first_chunk_and_counted_behind_the_row():
+    spec = figure(shared_prefix_pair(20))
+    mark = trace(spec, "cached prefix")
+    assert mark["base"].tolist() == [2.0]  # B's admission: nothing is drawn ahead of it
+    assert 0 < mark["x"][0] <= 0.5  # of its chunk's one millisecond
+    assert "8 cached" in texts(spec)
+
+
+def test_strips_are_told_in_the_legend():
+    mixed = figure(load(request("A", 1, output_tokens=2), request("B", 2, arrival_ms=0.5)))
+    shown = {each["name"] for each in mixed["data"] if each.get("showlegend")}
+    assert {"prefill step", "mixed step"} <= shown
+    assert "decode step" not in shown
+
+
+def test_stall_label_leaves_bars_and_chunks_uncovered():
+    """vLLM's chat 3: preempted and computed anew for all of its stall, so the label is behind."""
+    spec = scene_figure("kv-pressure")
+    (label,) = [note for note in spec["layout"]["annotations"] if "59.1 ms</b>" in note["text"]]
+    (vllm,) = [
+        result
+        for result in map(simulate, SCENES["kv-pressure"].experiments())
+        if len(result.preemptions) == 1
+    ]
+    row = vllm.requests.request_id.index("chat 3")
+    assert label["text"] == "<b>stall 59.1 ms</b>"
+    assert label["x"] > vllm.requests.last_token_ms[row]
+
+
+def test_note_of_who_began_stands_under_its_marks():
+    limits = EngineLimits(chunk_tokens=None, block_size=4, kv_blocks=3)
+    spec = figure(replace(load(request("A", 10, output_tokens=4)), limits=limits))
+    (label,) = [note for note in spec["layout"]["annotations"] if "never ends" in note["text"]]
+    row = spec["layout"]["yaxis"]["tickvals"][0]
+    assert label["y"] - row >= 16  # half a row of 23 px, and half a label
+
+
+def test_ttft_label_leaves_its_queue_to_be_seen():
+    """Of 3,200 ms B queues 3,050 and C 1,000, which 13 letters would cover at 390 px."""
+    experiment = load(
+        request("A", 1, output_tokens=31),
+        request("B", 1, arrival_ms=50.0),
+        request("C", 1, arrival_ms=2100.0),
+        policy="request_level",
+        cost=LinearCost(fixed_ms=100.0, prefill_ms_per_token=0.0, decode_ms_per_token=0.0),
+    )
+    named = [text for text in texts(figure(experiment)) if text.startswith("TTFT")]
+    assert named == ["TTFT 3,150 ms"]
+
+
+def test_knobs_are_never_dropped():
+    """All knobs of a long line stand, the seats too, in two lines."""
+    limits = EngineLimits(
+        token_budget=16_384,
+        chunk_tokens=1024,
+        max_seqs=1024,
+        kv_blocks=65_536,
+        prefix_caching=True,
+        prefill_interval=4,
+    )
+    spec = figure(replace(load(request("A", 1)), policy="sglang", limits=limits))
+    (knobs,) = [text for text in texts(spec) if text.startswith("budget")]
+    assert knobs.endswith("1,024 seats")
+    assert all(len(line) <= 58 for line in knobs.split("<br>"))

@@ -71,7 +71,7 @@ def test_cached_prefix_is_marked_where_it_was_found():
         for name in "AB"
     ]
     limits = EngineLimits(chunk_tokens=None, block_size=4, prefix_caching=True)
-    assert rows(replace(load(*shared), limits=limits))["B"].cached == (CachedPrefix(0.0, 8),)
+    assert rows(replace(load(*shared), limits=limits))["B"].cached == (CachedPrefix(0.0, 1.0, 8),)
 
 
 def test_hand_over_lasts_as_long_as_the_kv_travels():
@@ -88,7 +88,8 @@ def test_hand_over_lasts_as_long_as_the_kv_travels():
 
 def test_who_is_never_served_is_told_why():
     never = rows(load(*[request(name, 4) for name in "AB"], policy="whole_prompt", budget=3))
-    assert never["A"].note == never["B"].note == "never runs: chunking off"
+    assert never["A"].note == "never runs: chunking off"
+    assert never["B"].note == "waits behind “A” for ever"
     refused = rows(replace(load(request("A", 4)), limits=EngineLimits(max_model_len=3)))["A"]
     assert refused.note == "refused: longer than max_model_len"
     assert not refused.queued
@@ -155,12 +156,12 @@ def test_knobs_are_those_that_the_policy_reads():
     limits = EngineLimits(token_budget=2048, chunk_tokens=512, max_seqs=1, kv_blocks=288)
     base = load(request("A", 1))
     assert knobs(ran(replace(base, limits=limits))) == (
-        "budget 2,048 · cap 512 · 288 KV blocks of 16 · 1 seat"
+        "budget 2,048 · cap 512 · 288 KV blocks of 16 · 1 seat",
     )
     whole = replace(base, limits=limits, policy="whole_prompt")
-    assert knobs(ran(whole)) == "budget 2,048 · 288 KV blocks of 16 · 1 seat"
+    assert knobs(ran(whole)) == ("budget 2,048 · 288 KV blocks of 16 · 1 seat",)
     off = replace(base, policy="vllm_v1", limits=EngineLimits(chunking=False))
-    assert knobs(ran(off)) == "no budget · chunking off"
+    assert knobs(ran(off)) == ("no budget · chunking off",)
 
 
 def test_axis_caption_and_words():
@@ -169,9 +170,12 @@ def test_axis_caption_and_words():
     assert found.end_ms == 4.0  # the longer of the two, for both
     assert not found.in_seconds
     assert found.caption[0] == "Small: 2 requests, 5 prompt tokens"
-    assert [stall_words(found, band) for band in found.bands] == ["stall 2 ms", "longest gap 1 ms"]
+    assert [stall_words(band) for band in found.bands] == [
+        "longest stall 2 ms",
+        "longest stall 1 ms",
+    ]
     alone = info(ran(load(request("A", 1))))
-    assert stall_words(alone, alone.bands[0]) == "nobody streams"
+    assert stall_words(alone.bands[0]) == "nobody streams"
 
 
 def test_alt_text_has_the_numbers():

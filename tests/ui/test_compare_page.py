@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -13,7 +14,7 @@ from s11.scenes import SCENES
 from s11.ui.compare_link import LINK_CHECKS, Asked
 
 ROOT = Path(__file__).resolve().parents[2]
-LEAD = "Under chunked, report waits 101 ms for its next token"
+LEAD = "Under Chunked, “report” waits 101 ms for its next token"
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ OUTCOMES = {
     "kv-pressure": "vLLM V1 keeps it at",
     "figure-7": "since 2 prompt steps in a row carry no decode",
     "one-long-prompt": "since 8 prompt steps in a row carry no decode",
-    "budget-monopoly": "Under vLLM V1, no cap, short waits",
+    "budget-monopoly": "Under vLLM V1 (no cap), “short” waits",
     "starvation": "since 20 prompt steps in a row carry no decode",
     "shared-prefix": "since one step carries 14,592 prompt tokens beside the decodes",
 }
@@ -87,6 +88,8 @@ def test_engines_are_chosen_in_order_and_go_into_the_link(page):
 def test_one_engine_is_shown_and_none_is_asked_for(page):
     app = page(engines="chunked")
     assert "Choose a second scheduler" in words(app)
+    alt = app.get("plotly_chart")[0].proto.alt
+    assert alt.startswith("Schedulers compared: report waits 101 ms under Chunked.")
     app.multiselect(key="compare_engines").set_value([]).run()
     assert not app.exception
     assert "Choose two to four schedulers" in app.info[0].value
@@ -178,23 +181,100 @@ def test_edited_table_is_drawn_and_goes_into_the_link(page):
     assert "KV pressure, edited: 2 requests, 320 prompt tokens" in str(spec["layout"]["title"])
 
 
-def test_bad_row_gives_one_sentence_and_nothing_is_lost(page):
-    app = page()
+def with_rows(app: AppTest, change: Callable[[list[dict[str, Any]]], None]) -> AppTest:
+    """The page with other rows in its table, as an editor would hand them over."""
     asked: Asked = app.session_state["compare_asked"]
     rows = [dict(row) for row in asked.rows]
-    rows[1]["prompt_tokens"] = None
+    change(rows)
     app.session_state["compare_asked"] = replace(asked, rows=tuple(rows))
-    app.run()
+    return app.run()
+
+
+def test_bad_row_gives_one_sentence_and_nothing_is_lost(page):
+    app = with_rows(page(), lambda rows: rows[1].update(prompt_tokens=0))
     assert not app.exception
     (error,) = app.error
     said = error.value.replace("\\", "")
-    assert said == (
-        "row 2 (chat 1), prompt_tokens: None is not a whole number from 1 to 1,000,000."
-    )
+    assert said == "row 2 (chat 1), prompt_tokens: 0 is not a whole number from 1 to 1,000,000."
     assert not app.get("plotly_chart")
     app = with_parts_open(app, "requests")
     assert not app.exception
     assert app.session_state["compare_asked"].rows[2]["name"] == "chat 2"
+
+
+def test_row_that_is_not_filled_in_is_left_out_with_a_sentence(page):
+    new = {"name": "chat 4", "arrival_ms": 0.0, "prompt_tokens": pd.NA, "output_tokens": pd.NA}
+    app = with_rows(page(), lambda rows: rows.append(new))
+    assert not app.exception
+    assert not app.error
+    (warning,) = app.warning
+    assert warning.value.replace("\\", "") == (
+        "Row 5 (“chat 4”) is left out: prompt (1 to 1,000,000 tokens) and output (1 to 10,000 "
+        "tokens) are missing."
+    )
+    assert LEAD in words(app)
+    assert link(app) == {}
+
+
+def test_table_hands_over_what_it_cannot_run(page):
+    """An editor that forbids a value drops it without a word: ours forbids none of these."""
+    app = with_parts_open(page(), "requests")
+    columns = json.loads(app.dataframe[0].proto.columns)
+    for name in ("prompt_tokens", "output_tokens", "arrival_ms"):
+        assert columns[name]["type_config"]["min_value"] < 0
+    assert not any(column.get("required") for column in columns.values())
+
+
+CHANGES = {
+    "requests": {"requests": "A~0~64~4~~B~5~256~2"},
+    "engines": {"engines": "chunked~~sglang"},
+    "knob": {"cap": "100"},
+    "cost": {"fixed": "3"},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_scenes_sentence_goes_with_the_first_change(page, change: str):
+    about, chip = SCENES["kv-pressure"].about[:40], "aria-current"
+    app = page()
+    assert about in words(app)
+    assert chip in links(app)
+    app = page(**CHANGES[change])
+    assert about not in words(app)
+    assert "Edited from the scene [KV pressure](?scene=kv-pressure)" in words(app)
+    assert chip not in links(app)
+
+
+def links(app: AppTest) -> str:
+    return " ".join(block.proto.body for block in app.get("html"))
+
+
+def test_engine_as_it_comes_shows_its_own_values(page):
+    app = with_parts_open(page(engines="vllm-16k~blocks-300~~chunked"), "knobs")
+    own, common = (app.text_input(key=f"compare_own_{number}_budget") for number in (0, 1))
+    assert own.placeholder == "16,384"
+    assert "or empty: its own, 16,384." in own.help
+    assert app.text_input(key="compare_own_0_cap").placeholder == "none"
+    assert app.text_input(key="compare_own_0_caching").placeholder == "on"
+    assert app.text_input(key="compare_own_0_blocks").placeholder == "as common"
+    assert common.placeholder == "as common"
+    assert "or empty: as common." in common.help
+
+
+def test_pool_in_tokens_is_said_beside_the_blocks(page):
+    app = with_parts_open(page(engines="sglang~blocks-300~~vllm_v1~blocks-200"), "knobs")
+    tokens = "(tokens: blocks × block size)"
+    assert app.text_input(key="compare_own_0_blocks").label.endswith(tokens)
+    assert tokens not in app.text_input(key="compare_own_1_blocks").label
+    assert f"`kv_cache_config.max_tokens` {tokens}" in app.number_input(key="compare_blocks").help
+
+
+def test_rule_of_the_best_stands_where_somebody_is_left_out(page):
+    app = page(requests="A~0~64~4~~B~5~5000~2", engines="whole_prompt~~chunked", blocks="none")
+    said = "Whole prompts leaves 1 request out, so its figures are not compared."
+    assert said in [caption.value for caption in app.caption]
+    assert "class='aside'" in links(app)
+    assert not any("not compared" in caption.value for caption in page().caption)
 
 
 def test_table_opens_with_the_scenes_requests(page):
@@ -213,7 +293,7 @@ def test_every_step_is_told_in_a_table(page):
     assert not app.exception
     table = app.dataframe[0].value
     assert len(table) == 30
-    assert table["what the engine saw"][6].startswith("chat 3 was preempted just before")
+    assert table["what the engine saw"][6].startswith("“chat 3” was preempted just before")
 
 
 def test_notes_say_what_is_left_out_and_when_two_are_the_same(page):
