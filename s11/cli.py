@@ -19,7 +19,7 @@ from s11.attention import MAX_CHECK_TOKENS, Fault
 from s11.checks import MAX_TOKENS, MAX_USERS, require_choice, require_int, require_ms
 from s11.costs import COST_MODELS
 from s11.experiment import MAX_TARGET_MS
-from s11.plan import MAX_INTERVAL
+from s11.plan import MAX_BLOCK_TOKENS, MAX_INTERVAL
 from s11.policies import POLICIES
 from s11.presets import PRESETS
 from s11.workload import MAX_SCENARIO_STEPS
@@ -199,14 +199,12 @@ def _scenario_options(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="whole prompts: for the default scheduler the same as --policy whole_prompt",
     )
-    for name, about in (
-        ("block-size", "tokens in one KV block"),
-        ("kv-blocks", "KV blocks in the pool, none without"),
-        ("max-model-len", "refuse longer prompts"),
+    for name, most, about in (
+        ("block-size", MAX_BLOCK_TOKENS, "tokens in one KV block"),
+        ("kv-blocks", MAX_TOKENS, "KV blocks in the pool, no limit without"),
+        ("max-model-len", MAX_TOKENS, "refuse longer prompts"),
     ):
-        parser.add_argument(
-            f"--{name}", type=_Whole(name.replace("-", "_"), 1, MAX_TOKENS), help=about
-        )
+        parser.add_argument(f"--{name}", type=_Whole(name.replace("-", "_"), 1, most), help=about)
     parser.add_argument(
         "--prefill-interval",
         type=_Whole("prefill_interval", 1, MAX_INTERVAL),

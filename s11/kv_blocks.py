@@ -11,7 +11,7 @@ restated by the scheduler cases that the tests read.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain, cycle, islice
 
 from s11.plan import EngineLimits, PrefillSlice, VictimOrder
@@ -136,7 +136,9 @@ class BlockPool:
     def take_decode_steps(self, steps: int) -> list[int]:
         """Take the blocks for decode steps that surely fit; return the blocks held in each."""
         at = self.decode_steps % self.block_size
-        needs = chain(self.boundaries[at:], cycle(self.boundaries))
+        needs: Iterable[int] = self.boundaries[at : at + steps]
+        if at + steps > self.block_size:
+            needs = chain(needs, cycle(self.boundaries))
         held = list(accumulate(islice(needs, steps), initial=self.held_blocks))
         needed = held[-1] - self.held_blocks
         if needed:

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from s11.checks import MAX_TOKENS, require_bool, require_int, require_ms, require_optional_int
 
-MAX_INTERVAL = 10_000
+MAX_INTERVAL, MAX_BLOCK_TOKENS = 10_000, 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class EngineLimits:
         for name in ("token_budget", "chunk_tokens", "max_seqs", "kv_blocks", "max_model_len"):
             limit = require_optional_int(name, getattr(self, name), 1, MAX_TOKENS)
             object.__setattr__(self, name, limit)
-        for name, most in (("block_size", MAX_TOKENS), ("prefill_interval", MAX_INTERVAL)):
+        for name, most in (("block_size", MAX_BLOCK_TOKENS), ("prefill_interval", MAX_INTERVAL)):
             object.__setattr__(self, name, require_int(name, getattr(self, name), 1, most))
         for name in (
             "chunking",

@@ -272,7 +272,9 @@ def test_preemptions_hits_and_refusals_are_in_the_json(figures: Figures) -> None
     assert figures(*alone, "--max-model-len", "9", "--request", "0:10")["rejected"] == ["0"]
 
 
-def test_figures_of_a_run_that_does_nothing_are_not_held_against_one_that_works(run: Command) -> None:
+def test_figures_of_a_run_that_does_nothing_are_not_held_against_one_that_works(
+    run: Command,
+) -> None:
     """With chunking off 8,192 tokens never fit beside 24 decodes in a budget of 2,048."""
     out = run("simulate", "--engine", "vllm-2k")
     assert "chunking off: never runs" in out

@@ -86,7 +86,7 @@ def test_no_number_in_range(refused: Command, option: str, allowed: str, value: 
         ("simulate --policy vllm", ("policy: 'vllm'", "vllm_v1", "sglang")),
         ("simulate --engine vllm", ("engine: 'vllm'", "vllm-2k", "tensorrt-llm")),
         ("simulate --kv-blocks 0", ("kv_blocks: 0", "from 1 to 16,777,216")),
-        ("simulate --block-size 0", ("block_size: 0", "from 1 to 16,777,216")),
+        ("simulate --block-size 65537", ("block_size: 65537", "from 1 to 65,536")),
         ("simulate --prefill-interval 0", ("prefill_interval: 0", "from 1 to 10,000")),
         ("simulate --max-model-len x", ("max_model_len: 'x'", "from 1 to 16,777,216")),
         ("simulate --link-bytes-per-s 1", ("link_bytes_per_s: 1.0", "1000 to 1e+15")),
