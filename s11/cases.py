@@ -42,6 +42,9 @@ CONFIG_KEYS = {
 """What a case's configuration may hold, and our names for it; null is our default."""
 
 
+REQUEST_KEYS = {"id", "arrival_step", "prompt_tokens", "max_new_tokens", "shared_prefix"}
+
+
 class Outcome(StrEnum):
     """How a case came out."""
 
@@ -109,6 +112,10 @@ def _needs(case: dict[str, Any]) -> str:
     for key in case["config"]:
         if key not in CONFIG_KEYS:
             return f"needs the unknown setting {key!r}"
+    for request in case["requests"]:
+        for key in request:
+            if key not in REQUEST_KEYS:
+                return f"needs the unknown request field {key!r}"
     policy = case["policy"]
     if policy not in POLICIES and policy not in STAND_IN:
         return f"needs the policy {policy!r}, which is not built"

@@ -189,7 +189,11 @@ def _identical(runs: Sequence[EngineRun]) -> list[str]:
         labels = [runs[i].name for i in alike]
         sentence = f"{names(labels)} do exactly the same in every step here."
         policies = {runs[i].experiment.policy for i in alike}
-        if {"chunked", "vllm_v1"} <= policies:
+        ample = all(
+            runs[i].experiment.chunking and runs[i].experiment.limits.kv_blocks is None
+            for i in alike
+        )
+        if ample and {"chunked", "vllm_v1"} <= policies:
             sentence += (
                 " With KV blocks to spare they always do on the same knobs: they differ only in "
                 "whom they preempt."

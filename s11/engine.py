@@ -224,9 +224,10 @@ class Engine(StepRunner):
         pool, steps = self.pool, plan.steps
         if self.limits.prefill_interval > 1:
             steps = 1
+        if self.limits.prefix_caching and plan.blocked_by:
+            steps = 1  # what the head of the queue finds in the cache can grow with every step
         if pool is not None and steps > 1:
-            waits_for_blocks = plan.blocked_by is BlockedBy.KV_BLOCKS  # hits can grow
-            surely = 0 if waits_for_blocks else pool.surely_fit(plan.slices, decodes=plan.decodes)
+            surely = pool.surely_fit(plan.slices, decodes=plan.decodes)
             steps = int(min(steps, 1 + surely))
         ran = self.advance(steps, plan)
         if pool is not None:

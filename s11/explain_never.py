@@ -46,12 +46,14 @@ def why_never_scheduled(experiment: Experiment, result: Result) -> Explanation:
             f"{decodes} {take} all of the {count(limits.chunk_tokens or 0, 'token')} that a mixed "
             "step may hold"
         ),
-        BlockedBy.ALIGNMENT: (
-            f"{decodes} leave less of a step than one block of {count(limits.block_size, 'token')}"
-        ),
+        BlockedBy.ALIGNMENT: _less_than_a_block(experiment),
         BlockedBy.SEATS: (
             f"the {count(users, 'streaming user')} hold every one of the "
-            f"{count(limits.max_seqs or 0, 'seat')}"
+            + (
+                count(limits.max_seqs, "seat")
+                if limits.max_seqs
+                else f"{count(limits.token_budget or 0, 'seat')} that the token budget allows"
+            )
         ),
         BlockedBy.KV_BLOCKS: (
             f"it needs more than the {count(limits.kv_blocks or 0, 'KV block')} of "
@@ -77,6 +79,16 @@ def why_never_scheduled(experiment: Experiment, result: Result) -> Explanation:
         headline=f"The {prompt_tokens:,}-token prompt never runs",
         sentence=f"It is never scheduled: {reason}.{waiting}",
     )
+
+
+def _less_than_a_block(experiment: Experiment) -> str:
+    """Return why not even one block fits into a step."""
+    users, limits = experiment.workload.streaming_users, experiment.limits
+    block = f"one block of {count(limits.block_size, 'token')}"
+    most = min(limits.tokens_per_step(), limits.tokens_per_slice())
+    if not users or most < limits.block_size:
+        return f"a chunk of at most {count(int(most), 'token')} is less than {block}"
+    return f"the {count(users, 'running decode')} leave less of a step than {block}"
 
 
 def why_never_finished(experiment: Experiment, result: Result) -> Explanation:

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from s11.kv_blocks import BlockPool
-from s11.plan import EngineLimits
+from s11.plan import EngineLimits, PrefillSlice, VictimOrder
 from s11.workload import Request
 
 Key = tuple[Hashable, int]
@@ -90,6 +90,10 @@ class PrefixCachingPool(BlockPool):
         self.tails: dict[int, _Tail] = {}
         self.own: dict[int, list[_Block]] = {}  # of who runs, the blocks that are objects
         self.lineages: dict[int, _Texts] = {}
+        self.continued = math.inf in self.shared_blocks
+        self.version = 0  # of what is cached
+        self.found: tuple[int, int, int, tuple[list[_Block], int]] | None = None
+        self.order: VictimOrder | None = None
 
     def cached_tokens(self, request: int) -> int:
         """Return how many leading tokens of a waiting request are cached, in whole blocks.
@@ -98,6 +102,22 @@ class PrefixCachingPool(BlockPool):
         """
         blocks, in_tail = self._hits(request)
         return (len(blocks) + in_tail) * self.block_size
+
+    def hold(
+        self, slices: Sequence[PrefillSlice], order: VictimOrder, *, decodes: bool = True
+    ) -> Sequence[int]:
+        """Take the blocks for running requests, as `BlockPool.hold`; what they fill is findable.
+
+        Equal blocks are found by who filled one first; within a step that goes by the order.
+        """
+        if self.continued and slices:
+            for row in self.own:
+                if self.shared_blocks[row] == math.inf:
+                    self._settle(row)  # what earlier steps filled
+        self.order = order
+        victims = super().hold(slices, order, decodes=decodes)
+        self.order = None
+        return victims
 
     def admit(self, request: int, cached_tokens: int, tokens: int) -> bool:
         """Take hits and new blocks for a newcomer's first slice; False where too few are free.
@@ -109,6 +129,7 @@ class PrefixCachingPool(BlockPool):
         known = self.known_tokens[request] if self.reserve_full_prompt else cached_tokens + tokens
         if self.blocks(known) - len(hits) - in_tail + idle > self.free_blocks:
             return False
+        hits = hits.copy()  # what was found is kept for the next look
         for block in hits:
             if not block.holders:
                 del self.idle[block]
@@ -131,6 +152,7 @@ class PrefixCachingPool(BlockPool):
             tail = _Tail(request, in_tail - partial, partial)
             self.idle[tail] = None
             self.tails[request] = tail
+            self.version += 1
             self._give_back(in_tail)
         for block in reversed(own):
             block.holders -= 1
@@ -143,6 +165,13 @@ class PrefixCachingPool(BlockPool):
         """Return the blocks that a waiting request finds, and how many more in its own tail."""
         if self.requests[request].continues is not None:
             self._settle_continued(request)
+        known = self.known_tokens[request]
+        if self.found and self.found[:3] == (request, known, self.version):
+            return self.found[3]
+        self.found = (request, known, self.version, self._look_up(request))
+        return self.found[3]
+
+    def _look_up(self, request: int) -> tuple[list[_Block], int]:
         most = (self.known_tokens[request] - 1) // self.block_size
         shared = self.shared_blocks[request]
         hits: list[_Block] = []
@@ -157,6 +186,7 @@ class PrefixCachingPool(BlockPool):
         return hits, min(most - len(hits), tail.full)
 
     def _leave_tail(self, request: int, blocks: int) -> None:
+        self.version += 1
         tail = self.tails[request]
         tail.full -= blocks
         if not tail.full:
@@ -177,9 +207,11 @@ class PrefixCachingPool(BlockPool):
         while needed:
             first = next(iter(self.idle))
             if isinstance(first, _Tail):
+                self.version += self.found is not None and self.found[0] == first.request
                 needed -= first.take(needed)
                 if first.full:
                     continue
+                self.version += 1
                 if self.tails.get(first.request) is first:
                     del self.tails[first.request]
                 if not first.partial:
@@ -190,6 +222,7 @@ class PrefixCachingPool(BlockPool):
             if first.key is not None:
                 same = self.cached[first.key]
                 del same[first]
+                self.version += 1
                 if not same:
                     del self.cached[first.key]
 
@@ -204,6 +237,7 @@ class PrefixCachingPool(BlockPool):
             if block.key is not None:
                 break
             block.key = self._key(request, index)
+            self.version += 1
             self.cached.setdefault(block.key, {})[block] = None
 
     def _settle_continued(self, request: int) -> None:
@@ -211,6 +245,12 @@ class PrefixCachingPool(BlockPool):
         before = self.requests[request].continues
         if before is None:
             return
+        if self.order is VictimOrder.ADMISSION:  # who was admitted later fills its block later
+            for row in self.own:
+                if row == request:
+                    return
+                if self.shared_blocks[row] == math.inf:
+                    self._settle(row)
         if len(self.own) < self._lineage(request).length:  # a long conversation, few that run
             for row in self.own:
                 if row != request and self.shared_blocks[row] == math.inf:

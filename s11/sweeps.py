@@ -113,10 +113,21 @@ def largest_chunk_within_target(
     target_ms, users = experiment.itl_target_ms, experiment.workload.streaming_users
     requests = experiment.workload.requests
     together = len({request.arrival_ms for request in requests}) == 1
-    monotone = together and all(request.output_tokens == 1 for request in requests)
+    in_blocks = experiment.policy in ("sglang", "tensorrt_llm")
+    monotone = (
+        together and not in_blocks and all(request.output_tokens == 1 for request in requests)
+    )
+    apart = experiment.policy == "sglang" and not experiment.limits.mixed
+    counted = users if experiment.policy == "sglang" and experiment.limits.mixed else 0
 
     def alone(chunk_tokens: int) -> bool:
-        step_ms = experiment.cost.step_ms(prefill_tokens=chunk_tokens, decode_tokens=users)
+        """Whether a step with one full chunk meets the target: cut to blocks, where it is."""
+        if in_blocks:
+            chunk_tokens = max(0, chunk_tokens - counted)
+            chunk_tokens -= chunk_tokens % experiment.limits.block_size
+        step_ms = experiment.cost.step_ms(
+            prefill_tokens=chunk_tokens, decode_tokens=0 if apart else users
+        )
         return step_ms <= target_ms
 
     def meets(chunk_tokens: int) -> bool:
@@ -133,6 +144,8 @@ def largest_chunk_within_target(
         return None
     if meets(longest):
         return longest
+    if apart and users:  # the streams stand still for all of a prompt: more chunks, longer
+        return None
     bound = _largest(alone, longest)
     for size in range(bound, max(0, bound - (1 if monotone else MOST_TRIED)), -1):
         if meets(size):

@@ -240,3 +240,72 @@ def test_one_failure_makes_the_exit_code_1_and_a_line(
 def test_no_cases_is_none_passed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schedule", write(tmp_path, [])]) == 0
     assert capsys.readouterr().out == "0 passed, 0 failed\n"
+
+
+def grown(policy: str, config: dict[str, Any], expected_steps: list[dict[str, int]]) -> CaseOutcome:
+    """a prefills 320 shared tokens; b shares 199 of its 200 with it."""
+    return run_case(
+        case(
+            policy=policy,
+            config={"max_chunk": 64, "block_size": 16, "prefix_caching": True} | config,
+            requests=[
+                {
+                    "id": name,
+                    "prompt_tokens": prompt,
+                    "max_new_tokens": 1,
+                    "shared_prefix": {"group": "g", "tokens": shared},
+                }
+                for name, prompt, shared in (("a", 320, 320), ("b", 200, 199))
+            ],
+            expected_steps=expected_steps,
+            expected_notes={},
+        )
+    )
+
+
+def test_what_the_head_of_the_queue_finds_grows_while_another_prefills() -> None:
+    """After three slices of 64 planned, 192 tokens of b are cached: the other 8 fit into the 36
+    that are left of the budget, which its 200 or its 72 did not."""
+    outcome = grown(
+        "vllm_v1",
+        {"token_budget": 100, "chunking": False},
+        [{"a": 64}, {"a": 64}, {"a": 64, "b": 8}, {"a": 64}, {"a": 64}, {}],
+    )
+    assert outcome == CaseOutcome(case_id="two", outcome=Outcome.PASSED)
+    # In whole blocks of 16, ten tokens left are none; but eight that are all of it fit.
+    outcome = grown(
+        "tensorrt_llm",
+        {"token_budget": 74},
+        [{"a": 64}, {"a": 64}, {"a": 64, "b": 8}, {"a": 64}, {"a": 64}, {}],
+    )
+    assert outcome == CaseOutcome(case_id="two", outcome=Outcome.PASSED)
+
+
+def test_of_two_that_fill_the_same_block_in_a_step_the_first_admitted_is_found() -> None:
+    """r1 goes on from r0 and stands ahead of it; both fill the first block of three in step 2. In
+    step 3 r1 needs the third block, and r0 goes. Its hit is r1's, which is held: one new block
+    is all it needs in step 4, and one is free."""
+    outcome = run_case(
+        case(
+            policy="vllm_v1",
+            config={"max_chunk": 1, "block_size": 3, "kv_blocks": 3, "prefix_caching": True},
+            requests=[
+                {
+                    "id": "r1",
+                    "prompt_tokens": 5,
+                    "max_new_tokens": 1,
+                    "shared_prefix": {"continues": "r0"},
+                },
+                {"id": "r0", "prompt_tokens": 2, "max_new_tokens": 3},
+            ],
+            expected_steps=[{"r1": 1, "r0": 1}] * 3 + [{"r1": 1}, {"r1": 1, "r0": 1}, {}],
+            expected_notes={"preempted": {"3": ["r0"]}},
+        )
+    )
+    assert outcome == CaseOutcome(case_id="two", outcome=Outcome.PASSED)
+
+
+def test_an_unknown_field_of_a_request_is_skipped() -> None:
+    odd = case()
+    odd["requests"][0]["arival_step"] = 3
+    assert "unknown request field 'arival_step'" in run_case(odd).reason

@@ -317,3 +317,13 @@ def test_what_is_longer_than_the_model_allows_is_refused() -> None:
     assert "1 request was refused" in explained(two).sentence
     both = load(request("a", 9), request("b", 8), max_model_len=5)
     assert explained(both).headline == "All 2 prompts are refused"
+
+
+def test_reasons_name_what_is_really_short() -> None:
+    """Seats that the budget allows; a chunk that is less than a block, with users and without."""
+    made = explained(Experiment(policy="prefill_first", limits=EngineLimits(token_budget=24)))
+    assert says(made, Verdict.NEVER_SCHEDULED, "24 seats that the token budget allows")
+    for policy in ("sglang", "tensorrt_llm"):
+        made = explained(Experiment(policy=policy, limits=EngineLimits(chunk_tokens=8)))
+        expected = "a chunk of at most 8 tokens is less than one block of 16 tokens"
+        assert says(made, Verdict.NEVER_SCHEDULED, expected)

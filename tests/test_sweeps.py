@@ -5,10 +5,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from s11 import (
+    EngineLimits,
     Experiment,
     LinearCost,
     chapter_scenario,
     largest_chunk_within_target,
+    measure,
     simulate,
     sweep_chunk_sizes,
 )
@@ -178,3 +180,37 @@ def test_a_run_that_was_cut_is_not_known_to_meet_the_target() -> None:
     )
     best = largest_chunk_within_target(run, max_steps=50)
     assert best is None or best <= 2488
+
+
+@pytest.mark.parametrize(
+    ("policy", "mixed", "prompt", "target_ms"),
+    [
+        ("sglang", True, 100, 6.0),
+        ("sglang", True, 100, 5.5),
+        ("sglang", False, 100, 200.0),
+        ("sglang", False, 100, 5.0),
+        ("tensorrt_llm", False, 40, 5.5),
+        ("tensorrt_llm", False, 300, 8.0),
+        ("vllm_v1", False, 100, 6.0),
+    ],
+)
+def test_the_largest_chunk_of_engines_that_cut_to_blocks(
+    policy: str, mixed: bool, prompt: int, target_ms: float
+) -> None:
+    """Against every size tried one by one."""
+    experiment = Experiment(
+        workload=chapter_scenario(prompt_tokens=prompt),
+        policy=policy,
+        limits=EngineLimits(mixed=mixed),
+        itl_target_ms=target_ms,
+    )
+
+    def meets(size: int) -> bool:
+        result = simulate(experiment.with_chunk_tokens(size))
+        metrics = measure(result, itl_target_ms=target_ms)
+        stall_ms = metrics.longest_stall_ms or 0.0
+        served = bool(result.steps.prefill_tokens.any())
+        return served and metrics.steps_over_target == 0 and stall_ms <= target_ms
+
+    expected = max((size for size in range(1, prompt + 1) if meets(size)), default=None)
+    assert largest_chunk_within_target(experiment) == expected

@@ -18,6 +18,8 @@ Ints = NDArray[np.int64]
 
 MOST_ROWS = 8
 MOST_CHUNKS = 150
+MOST_SPANS = 120  # of each kind in a row: the longest are kept
+FINEST = 400  # parts of a row's length: bars nearer to each other are one
 
 
 class Span(NamedTuple):
@@ -95,7 +97,9 @@ def request_rows(experiment: Experiment, result: Result) -> tuple[tuple[RequestR
     if users:
         times_ms = np.concatenate(([0.0], result.decode_ends_ms()))
         name = count(users, "stream")
-        rows.append(RequestRow(name=name, tokens_ms=times_ms, stalls=_stalls(times_ms, target_ms)))
+        rows.append(
+            RequestRow(name=name, tokens_ms=times_ms, stalls=_longest(_stalls(times_ms, target_ms)))
+        )
     requests = len(result.requests)
     shown = requests if requests <= MOST_ROWS + 1 else MOST_ROWS
     notes = {one.request_id: one.note for one in unserved(experiment, result)}
@@ -120,13 +124,13 @@ def _row(experiment: Experiment, result: Result, row: int, notes: dict[str, str]
     return RequestRow(
         name=name,
         queued=(Span(arrival_ms, until_ms),) if queues else (),
-        preempted=_preempted(worker, row, end_ms),
+        preempted=_longest(_preempted(worker, row, end_ms)),
         hand_over=handed,
         passes=_passes(worker, row),
-        cached=_cached(worker, row),
+        cached=_cached(worker, row)[:MOST_SPANS],
         tokens_ms=times_ms,
         first_token_ms=None if np.isnan(first_ms) else first_ms,
-        stalls=_stalls(times_ms, experiment.itl_target_ms),
+        stalls=_longest(_stalls(times_ms, experiment.itl_target_ms)),
         note=notes.get(name),
     )
 
@@ -164,12 +168,26 @@ def _passes(worker: Result, row: int) -> tuple[Pass, ...]:
             left, right = _joined(left, right)
         tokens = int(worker.slices.tokens[mine][inside].sum())
         found.append(Pass(left, right - left, chunks, tokens))
+    if sum([len(part.left_ms) for part in found]) > 2 * MOST_CHUNKS:
+        left = np.concatenate([part.left_ms for part in found])
+        right = left + np.concatenate([part.width_ms for part in found])
+        left, right = _joined(left, right, gap_ms=float(right[-1] - left[0]) / FINEST)
+        chunks, tokens = sum([p.chunks for p in found]), sum([p.tokens for p in found])
+        return (Pass(left, right - left, chunks, tokens),)
     return tuple(found)
 
 
-def _joined(left: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """Join bars that touch."""
-    apart = np.flatnonzero(left[1:] > right[:-1])
+def _longest(spans: tuple[Span, ...]) -> tuple[Span, ...]:
+    """Return the longest spans in their order, so that a page draws no tens of thousands."""
+    if len(spans) <= MOST_SPANS:
+        return spans
+    by_length = sorted(spans, key=lambda span: span.start_ms - span.end_ms)
+    return tuple(sorted(by_length[:MOST_SPANS]))
+
+
+def _joined(left: Floats, right: Floats, *, gap_ms: float = 0.0) -> tuple[Floats, Floats]:
+    """Join bars that touch, or are no further apart than a gap."""
+    apart = np.flatnonzero(left[1:] > right[:-1] + gap_ms)
     return left[np.concatenate(([0], apart + 1))], right[np.concatenate((apart, [len(right) - 1]))]
 
 

@@ -8,7 +8,15 @@ ones, all from one token budget.
 from __future__ import annotations
 
 from s11.plan import Batch, EngineLimits, StepPlan, VictimOrder
-from s11.policies.passes import admit, beside_decodes, budget_and_cap, go_on, keep, repeated
+from s11.policies.passes import (
+    admit,
+    beside_decodes,
+    budget_and_cap,
+    go_on,
+    keep,
+    newcomers,
+    repeated,
+)
 from s11.policies.whole_prompt import whole_prompt
 
 
@@ -21,5 +29,5 @@ def chunked(batch: Batch, limits: EngineLimits) -> StepPlan:
     preempting = keep(room, VictimOrder.DECODES_FIRST)
     if preempting:
         return preempting
-    admit(room, budget_and_cap)
+    admit(room, newcomers(limits))
     return repeated(room)

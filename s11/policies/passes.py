@@ -13,7 +13,7 @@ Take = tuple[int, BlockedBy | None]
 class Room:
     """What a step has left to give, and what it has given."""
 
-    __slots__ = ("batch", "blocked_by", "budget_left", "limits", "seats_left", "slices")
+    __slots__ = ("batch", "blocked_by", "budget_left", "given", "limits", "seats_left", "slices")
 
     def __init__(
         self, batch: Batch, limits: EngineLimits, budget_left: float, seats_left: float
@@ -21,6 +21,7 @@ class Room:
         self.batch, self.limits = batch, limits
         self.budget_left, self.seats_left = budget_left, seats_left
         self.slices: list[PrefillSlice] = []
+        self.given = 0  # tokens of the slices
         self.blocked_by: BlockedBy | None = None
 
 
@@ -49,6 +50,19 @@ def budget_and_cap(wanted: int, room: Room) -> Take:
     return int(budget_left), BlockedBy.TOKEN_BUDGET
 
 
+def newcomers(limits: EngineLimits) -> Share:
+    """Return the rule for a first chunk: whole blocks where the budget cuts it, if asked for."""
+    return _aligned if limits.align_first_chunk else budget_and_cap
+
+
+def _aligned(wanted: int, room: Room) -> Take:
+    tokens, limited_by = budget_and_cap(wanted, room)
+    if limited_by is not BlockedBy.TOKEN_BUDGET or tokens <= 0:
+        return tokens, limited_by
+    floored = tokens - tokens % room.limits.block_size
+    return floored, limited_by if floored else BlockedBy.ALIGNMENT
+
+
 def go_on(room: Room, share: Share) -> None:
     """Give the partly prefilled requests their next slices, in admission order."""
     batch = room.batch
@@ -62,6 +76,7 @@ def go_on(room: Room, share: Share) -> None:
             return
         room.slices.append(PrefillSlice(request, tokens, limited_by))
         room.budget_left -= tokens
+        room.given += tokens
 
 
 def keep(room: Room, order: VictimOrder) -> StepPlan | None:
@@ -69,7 +84,8 @@ def keep(room: Room, order: VictimOrder) -> StepPlan | None:
     preempted = room.batch.memory.hold(room.slices, order)
     if not preempted:
         return None
-    slices = [part for part in room.slices if part.request not in preempted]
+    gone = set(preempted)
+    slices = [part for part in room.slices if part.request not in gone]
     return StepPlan(slices, BlockedBy.PREEMPTION, preempted=preempted)
 
 
@@ -87,10 +103,6 @@ def admit(room: Room, share: Share) -> None:
             return
         cached_tokens = memory.cached_tokens(request)
         tokens, limited_by = share(batch.remaining_tokens[request] - cached_tokens, room)
-        if room.limits.align_first_chunk and limited_by is BlockedBy.TOKEN_BUDGET:
-            tokens -= tokens % room.limits.block_size
-            if tokens <= 0 < room.budget_left:
-                limited_by = BlockedBy.ALIGNMENT
         if tokens <= 0:
             room.blocked_by = limited_by
             return
@@ -99,6 +111,7 @@ def admit(room: Room, share: Share) -> None:
             return
         room.slices.append(PrefillSlice(request, tokens, limited_by, cached_tokens))
         room.budget_left -= tokens
+        room.given += tokens
         room.seats_left -= 1
 
 

@@ -33,7 +33,8 @@ def sglang(batch: Batch, limits: EngineLimits) -> StepPlan:
     if room.slices or limits.mixed:
         preempted = batch.memory.hold(room.slices, order, decodes=limits.mixed)
         if preempted:
-            slices = [part for part in room.slices if part.request not in preempted]
+            gone = set(preempted)
+            slices = [part for part in room.slices if part.request not in gone]
             decodes = limits.mixed or not slices
             if decodes and not limits.mixed:  # the prefill itself had to go: then decode
                 preempted = [*preempted, *batch.memory.hold((), order)]

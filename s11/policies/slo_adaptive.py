@@ -30,10 +30,9 @@ def _within_target(wanted: int, room: Room) -> Take:
     """
     batch = room.batch
     most, limited_by = budget_and_cap(wanted, room)
-    given = sum([part.tokens for part in room.slices])
 
     def meets(tokens: int) -> bool:
-        step_ms = batch.step_ms(prefill_tokens=given + tokens, decode_tokens=batch.decoding)
+        step_ms = batch.step_ms(prefill_tokens=room.given + tokens, decode_tokens=batch.decoding)
         return step_ms <= batch.itl_target_ms
 
     if most <= 0 or not batch.decoding or meets(most):

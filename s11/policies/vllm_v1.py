@@ -8,7 +8,8 @@ run short: the latest admitted goes, and nobody is admitted in that step.
 
 In admission order decodes stand among unfinished prefills, yet no decode is ever left out for
 want of budget: whoever runs ahead of it got at most as much as when it was admitted, and then
-there was budget for it too. So the order tells only who is preempted.
+there was budget for it too. So the order tells only who is preempted. (With V0's
+`align_first_chunk`, which V1 does not have, it could be: that is left out.)
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from s11.policies.passes import (
     budget_and_cap,
     go_on,
     keep,
+    newcomers,
     repeated,
 )
 
@@ -33,7 +35,7 @@ def vllm_v1(batch: Batch, limits: EngineLimits) -> StepPlan:
     preempting = keep(room, VictimOrder.ADMISSION)
     if preempting:
         return preempting
-    admit(room, budget_and_cap if limits.chunking else _cap_or_nothing)
+    admit(room, newcomers(limits) if limits.chunking else _cap_or_nothing)
     return repeated(room)
 
 

@@ -136,6 +136,7 @@ def to_link(asked: Asked) -> dict[str, str]:
         texts["engines"] = ROW.join(entry_text(entry) for entry in asked.entries)
     try:
         requests = requests_of(complete_rows(asked.rows))
+        Workload(requests=tuple(requests))  # a link that the page itself would refuse is none
     except ValueError:
         requests = requests_of(plain.rows)
     if requests != requests_of(plain.rows):
