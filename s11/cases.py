@@ -113,7 +113,7 @@ def _needs(case: dict[str, Any]) -> str:
         if key not in CONFIG_KEYS:
             return f"needs the unknown setting {key!r}"
     for request in case["requests"]:
-        for key in request:
+        for key in request.keys():  # noqa: SIM118  # what is no object has none: malformed
             if key not in REQUEST_KEYS:
                 return f"needs the unknown request field {key!r}"
     policy = case["policy"]
