@@ -110,8 +110,7 @@ def measure(result: Result, *, itl_target_ms: float) -> Metrics:
     seen = gaps_ms[tokens > 0]
     gap_count = int(tokens.sum())
     decode_tokens = int(steps.decode_tokens.sum())
-    prefill_steps = result.prefill_worker.steps if result.prefill_worker else steps
-    prefill_tokens = int(prefill_steps.prefill_tokens.sum())
+    prefill_tokens = int(result.prefilling.steps.prefill_tokens.sum())
     makespan_ms = _makespan_ms(result)
     ttft_ms = requests.first_token_ms - requests.arrival_ms  # (requests,)
     finished = ~np.isnan(requests.last_token_ms)  # (requests,)

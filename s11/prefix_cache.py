@@ -207,15 +207,13 @@ class PrefixCachingPool(BlockPool):
         while needed:
             first = next(iter(self.idle))
             if isinstance(first, _Tail):
-                self.version += self.found is not None and self.found[0] == first.request
+                if self.found and self.found[0] == first.request:
+                    self.found = None  # nobody else looks for a tail
                 needed -= first.take(needed)
-                if first.full:
-                    continue
-                self.version += 1
-                if self.tails.get(first.request) is first:
-                    del self.tails[first.request]
-                if not first.partial:
+                if not first.full:
                     del self.idle[first]
+                    if self.tails.get(first.request) is first:
+                        del self.tails[first.request]
                 continue
             needed -= 1
             del self.idle[first]

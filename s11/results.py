@@ -144,7 +144,8 @@ class Result:
 
     never_scheduled: ids of the requests that no later step could ever have begun.
     never_scheduled_because: what the first of them met; None where there is none.
-    never_finished: ids of requests that began and can never end: too large for the KV pool.
+    never_finished: ids of requests that began and can never end: too large for the KV pool,
+        or stuck for ever behind one that is.
     rejected: ids of the requests that were refused on arrival.
     stopped_at_max_steps: the run was cut, so the tables end early.
     prefill_worker: of a disaggregated deployment, the run of the worker that only prefills;
@@ -195,11 +196,11 @@ class Result:
         for span in np.flatnonzero(spans.decodes):
             begins.setdefault(int(spans.first_decode[span]), []).append(int(span))
         decoding: list[int] = []
+        ended = spans.first_decode + spans.decodes  # (spans,)
         at = decode_step = 0
         for step, decodes in enumerate(self.steps.decode_tokens.tolist()):
             batch: dict[str, int] = {}
             if decodes:
-                ended = spans.first_decode + spans.decodes
                 decoding = [span for span in decoding if ended[span] > decode_step]
                 decoding += begins.get(decode_step, [])
                 batch = users | {ids[spans.request[span]]: 1 for span in decoding}

@@ -108,7 +108,7 @@ def request_rows(experiment: Experiment, result: Result) -> tuple[tuple[RequestR
 
 
 def _row(experiment: Experiment, result: Result, row: int, notes: dict[str, str]) -> RequestRow:
-    worker = result.prefill_worker or result
+    worker = result.prefilling
     requests = result.requests
     times_ms = result.token_times_ms(row)
     arrival_ms = float(requests.arrival_ms[row])
