@@ -281,12 +281,13 @@ def _caption(experiment: Experiment, result: Result) -> list[str]:
         largest = int(result.prefilling.slices.tokens.max(initial=0))
         if largest < min(limits.chunk_tokens, longest) and largest:  # something else cut them
             how = f"chunks of up to {count(largest, 'token')}"
-    if experiment.policy not in ("chunked", "whole_prompt"):
-        how += f", {TITLES[experiment.policy]}"
     users = count(experiment.workload.streaming_users, "streaming user")
     budget = f", budget {limits.token_budget:,}" if limits.token_budget else ""
+    load = [f"{prompt}, {how}, {users}{budget}"]
+    if experiment.policy not in ("chunked", "whole_prompt"):  # one line would be cut at 390 px
+        load = [f"{prompt}, {how}", f"{users}, {TITLES[experiment.policy]}{budget}"]
     return [
-        f"{prompt}, {how}, {users}{budget}",
+        *load,
         f"step = {cost.fixed_ms:g} + {cost.prefill_ms_per_token:g}·prefill + "
         f"{cost.decode_ms_per_token:g}·decode ms, target {experiment.itl_target_ms:g} ms, s11",
     ]

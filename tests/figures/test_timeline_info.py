@@ -184,3 +184,12 @@ def test_streams_freeze_over_all_the_steps_that_they_stand_still_in() -> None:
     frozen = info_of(Experiment(policy="sglang")).freezes
     assert frozen.left.tolist() == pytest.approx([10.4])
     assert frozen.width.tolist() == frozen.gap_ms.tolist() == pytest.approx([184.656])
+
+
+def test_with_another_schedulers_name_the_caption_takes_two_lines_that_fit_a_phone() -> None:
+    limits = EngineLimits(chunk_tokens=131_072, token_budget=2_048)
+    caption = info_of(Experiment(policy="vllm_v1", limits=limits)).caption
+    assert caption[0] == "8,192-token prompt, chunks of up to 2,024 tokens"
+    assert caption[1] == "24 streaming users, vLLM V1, budget 2,048"
+    assert len(caption) == 3
+    assert len(info_of(CHAPTER).caption) == 2
