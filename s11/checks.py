@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -72,6 +73,21 @@ def require_bool(field: str, value: object) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise ValueError(f"{field}: {_shown(value)} is not true or false")
+
+
+def require_keys(what: str, data: object, names: set[str]) -> dict[str, Any]:
+    """Return `data` when it is an object all of whose keys are among `names`.
+
+    Raises:
+        ValueError: another kind of data, or the first key that is not known.
+    """
+    if not isinstance(data, dict):
+        raise ValueError(f"{what}: not an object with named values")
+    for key in data:
+        if key not in names:
+            allowed = ", ".join(sorted(names))
+            raise ValueError(f"{what}: {str(key)[:40]!r} is not a known key (allowed: {allowed})")
+    return data
 
 
 def _shown(value: object) -> str:

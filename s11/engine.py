@@ -8,6 +8,8 @@ request's end is filed under the number of the decode step that gives its last t
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Sequence
 
 from s11.experiment import Experiment
@@ -54,6 +56,8 @@ class Engine(StepRunner):
         batch = Batch(
             decoding=streaming_users,
             remaining_tokens=self.known_tokens.copy(),
+            known_tokens=self.known_tokens,
+            decode_context_tokens=streaming_users * experiment.workload.user_context_tokens,
             memory=self.pool or AmpleMemory(),
             step_ms=experiment.cost.step_ms,
             itl_target_ms=experiment.itl_target_ms,
@@ -71,11 +75,27 @@ class Engine(StepRunner):
         self.blocked_by: BlockedBy | None = None
         self.last_prefill_step: int | None = None
 
+        self.arriving: list[int] = []  # rows of `arrivals_ms`
+        self.arrival_of_ms = [math.nan] * len(requests)  # by row
+        self.followers: defaultdict[int, list[int]] = defaultdict(list)
         self.span: dict[int, tuple[float, int]] = {}  # of who decodes: its token's time, decode
 
     def start_clock(self) -> None:
-        """Place the arrivals on the clock: they count from now."""
-        self.arrivals_ms = [self.now_ms + request.arrival_ms for request in self.requests]
+        """Place the arrivals on the clock: they count from now.
+
+        Those that wait for another's end are placed when that comes.
+        """
+        self.place_arrivals([self.now_ms + r.arrival_ms for r in self.requests if r.after is None])
+        if len(self.arrivals_ms) < len(self.requests):
+            rows = {request.request_id: row for row, request in enumerate(self.requests)}
+            for row in range(len(self.arrivals_ms), len(self.requests)):
+                self.followers[rows[self.requests[row].after or ""]].append(row)
+
+    def place_arrivals(self, arrivals_ms: Sequence[float]) -> None:
+        """Place the first requests' arrivals, in order, on the clock."""
+        self.arrivals_ms = list(arrivals_ms)
+        self.arriving = list(range(len(arrivals_ms)))
+        self.arrival_of_ms[: len(arrivals_ms)] = arrivals_ms
 
     def serve(self) -> None:
         """Run until every request is done or nothing can change any more."""
@@ -133,10 +153,11 @@ class Engine(StepRunner):
             if row not in refused and math.isnan(notes.last_token_ms[row]):
                 began = not math.isnan(notes.first_scheduled_ms[row])
                 (endless if began else never).append(asked.request_id)
+        slices = notes.slice_table()
         return Result(
-            steps=notes.step_table(self.cost),
-            slices=notes.slice_table(),
-            requests=notes.request_table(self.arrivals_ms),
+            steps=notes.step_table(self.cost, slices),
+            slices=slices,
+            requests=notes.request_table(self.arrival_of_ms),
             admissions=notes.admission_table(),
             preemptions=notes.preemption_table(),
             spans=notes.span_table(),
@@ -144,7 +165,7 @@ class Engine(StepRunner):
             never_scheduled=tuple(never),
             never_scheduled_because=str(self.blocked_by) if never and self.blocked_by else None,
             never_finished=tuple(endless),
-            rejected=tuple([self.requests[row].request_id for row in self.rejected]),
+            rejected=tuple([self.requests[row].request_id for row in sorted(self.rejected)]),
             stopped_at_max_steps=self.stopped,
         )
 
@@ -152,13 +173,24 @@ class Engine(StepRunner):
         batch, arrivals_ms = self.batch, self.arrivals_ms
         longest = self.limits.max_model_len
         while self.arrived < len(arrivals_ms) and arrivals_ms[self.arrived] <= self.now_ms:
-            if longest is not None and self.known_tokens[self.arrived] > longest:
-                self.rejected.append(self.arrived)
-            elif self.handed_over and self.requests[self.arrived].output_tokens == 1:
-                self._next_output(self.arrived, arrivals_ms[self.arrived])
-            else:
-                batch.waiting.append(self.arrived)
+            request = self.arriving[self.arrived]
             self.arrived += 1
+            if longest is not None and self.known_tokens[request] > longest:
+                self.rejected.append(request)
+                self._let_follow(request)
+            elif self.handed_over and self.requests[request].output_tokens == 1:
+                self._next_output(request, self.arrival_of_ms[request])
+            else:
+                batch.waiting.append(request)
+
+    def _let_follow(self, request: int) -> None:
+        """Place the requests on the clock that their clients send when this one has ended."""
+        for follower in self.followers.pop(request, ()):
+            arrival_ms = self.now_ms + self.requests[follower].arrival_ms
+            place = bisect_right(self.arrivals_ms, arrival_ms, lo=self.arrived)
+            self.arrivals_ms.insert(place, arrival_ms)
+            self.arriving.insert(place, follower)
+            self.arrival_of_ms[follower] = arrival_ms
 
     def _seat_handed_over(self) -> StepPlan:
         """Let those that came from the prefill worker decode as far as there are seats."""
@@ -166,7 +198,7 @@ class Engine(StepRunner):
         while waiting and self.batch.decoding < self.most_running:
             request = waiting.popleft()
             self.notes.admitted(request, self.now_ms, 0)
-            self._next_output(request, self.arrivals_ms[request])
+            self._next_output(request, self.arrival_of_ms[request])
         return SEATS_TAKEN if waiting else DECODE_ONLY
 
     def _prefill_held_steps(self) -> int:
@@ -254,15 +286,17 @@ class Engine(StepRunner):
         """Give their next output to the prompts just complete, and let go who has its last."""
         done = self.ends_with_decode.pop(self.decode_steps - 1, [])
         for request in done:
+            self._leave_decoding(request)
             self.notes.last_token_ms[request] = self.now_ms
-            self.batch.decoding -= 1
-            self._close_span(request)
         for request in complete:
             if self._next_output(request, self.now_ms):
                 done.append(request)
-        if self.pool is not None and done:
-            for request in sorted(done, key=self.seats.__getitem__):
-                self.pool.release(request)
+        if done and (self.pool is not None or self.followers):
+            done.sort(key=self.seats.__getitem__)
+            for request in done:
+                if self.pool is not None:
+                    self.pool.release(request)
+                self._let_follow(request)
 
     def _next_output(self, request: int, token_ms: float) -> bool:
         """Give a request the output of its prefill; return whether that was its last."""
@@ -277,10 +311,18 @@ class Engine(StepRunner):
             self._close_span(request)
             return True
         self.batch.decoding += 1
+        self.batch.decode_context_tokens += self.known_tokens[request]
         self.file_end(request, decodes)
         if self.pool is not None:
             self.pool.begin_decoding(request)
         return False
+
+    def _leave_decoding(self, request: int) -> None:
+        """Take a request out of the decodes: its last token is there, or its blocks are lost."""
+        self._close_span(request)
+        cached_tokens = self.requests[request].prompt_tokens + self.outputs[request] - 1
+        self.batch.decoding -= 1
+        self.batch.decode_context_tokens -= cached_tokens
 
     def _close_span(self, request: int) -> None:
         token_ms, first_decode = self.span.pop(request)
@@ -296,8 +338,7 @@ class Engine(StepRunner):
             if request in self.span:
                 left = self.requests[request].output_tokens - self.outputs[request]
                 self.strike_end(request, self.span[request][1] + left - 1)
-                batch.decoding -= 1
-                self._close_span(request)
+                self._leave_decoding(request)
             else:
                 batch.prefilling.remove(request)
             known = self.requests[request].prompt_tokens + self.outputs[request]

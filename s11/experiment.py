@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from s11.checks import require_choice, require_ms
-from s11.costs import COST_MODELS, LinearCost
+from s11.checks import require_choice, require_keys, require_ms
+from s11.costs import COST_MODELS, AnyCost, LinearCost
 from s11.plan import EngineLimits, HandOver
 from s11.policies import CHUNKING, DISAGGREGATED, POLICIES
 from s11.workload import Request, Workload, chapter_scenario
@@ -30,7 +30,7 @@ class Experiment:
     workload: Workload = field(default_factory=chapter_scenario)
     policy: str = "chunked"
     limits: EngineLimits = field(default_factory=EngineLimits)
-    cost: LinearCost = field(default_factory=LinearCost)
+    cost: AnyCost = field(default_factory=LinearCost)
     itl_target_ms: float = 50.0
     hand_over: HandOver = field(default_factory=HandOver)
 
@@ -56,6 +56,11 @@ class Experiment:
                         f"{name}: {getattr(self.limits, name)} is not simulated for the two "
                         f"workers of {DISAGGREGATED} (allowed: none)"
                     )
+            if any(request.after is not None for request in self.workload.requests):
+                raise ValueError(
+                    "after: requests sent when another ends are not simulated for the two "
+                    f"workers of {DISAGGREGATED} (allowed: none)"
+                )
 
     @property
     def chunking(self) -> bool:
@@ -85,7 +90,7 @@ class Experiment:
             | {"requests": [_request_data(request) for request in self.workload.requests]},
             "policy": self.policy,
             "limits": asdict(self.limits),
-            "cost": {"model": "linear"} | asdict(self.cost),
+            "cost": self.cost.to_dict(),
             "itl_target_ms": self.itl_target_ms,
             "hand_over": asdict(self.hand_over),
         }
@@ -97,7 +102,7 @@ class Experiment:
         Raises:
             ValueError: another schema version, an unknown key, a value of the wrong kind.
         """
-        top = _known("experiment", data, {f.name for f in fields(cls)} | {"schema_version"})
+        top = require_keys("experiment", data, {f.name for f in fields(cls)} | {"schema_version"})
         version = top.get("schema_version", SCHEMA_VERSION)
         if isinstance(version, bool) or version != SCHEMA_VERSION:
             raise ValueError(
@@ -108,45 +113,36 @@ class Experiment:
             parts["workload"] = _workload(top["workload"])
         if "limits" in top:
             known = {f.name for f in fields(EngineLimits)}
-            parts["limits"] = EngineLimits(**_known("limits", top["limits"], known))
+            parts["limits"] = EngineLimits(**require_keys("limits", top["limits"], known))
         if "hand_over" in top:
             known = {f.name for f in fields(HandOver)}
-            parts["hand_over"] = HandOver(**_known("hand_over", top["hand_over"], known))
+            parts["hand_over"] = HandOver(**require_keys("hand_over", top["hand_over"], known))
         if "cost" in top:
-            known = {f.name for f in fields(LinearCost)} | {"model"}
-            cost = dict(_known("cost", top["cost"], known))
-            model = require_choice("cost model", cost.pop("model", "linear"), tuple(COST_MODELS))
-            parts["cost"] = COST_MODELS[model](**cost)
+            if not isinstance(top["cost"], dict):
+                raise ValueError("cost: not an object with named values")
+            model = top["cost"].get("model", LinearCost.name)
+            model = require_choice("cost model", model, tuple(COST_MODELS))
+            parts["cost"] = COST_MODELS[model].from_dict(top["cost"])
         return cls(**parts)
 
 
 def _request_data(request: Request) -> dict[str, Any]:
-    """Return a request's fields, without a shared prefix where it has none."""
-    alone = {"shared_group": None, "shared_tokens": 0, "continues": None}
+    """Return a request's fields, without those that are none of its concern."""
+    alone = {"shared_group": None, "shared_tokens": 0, "continues": None, "after": None}
     return {name: value for name, value in asdict(request).items() if alone.get(name, ...) != value}
 
 
 def _workload(data: Any) -> Workload:
-    known = _known("workload", data, {f.name for f in fields(Workload)})
+    known = require_keys("workload", data, {f.name for f in fields(Workload)})
     rows = known.get("requests", ())
     if not isinstance(rows, list | tuple):
         raise ValueError("requests: not a list of requests")
     names = {f.name for f in fields(Request)}
     requests = []
     for row in rows:
-        values = _known("request", row, names)
+        values = require_keys("request", row, names)
         for needed in ("request_id", "prompt_tokens"):
             if needed not in values:
                 raise ValueError(f"request: {needed} is missing")
         requests.append(Request(**values))
     return Workload(**{**known, "requests": tuple(requests)})
-
-
-def _known(what: str, data: Any, names: set[str]) -> dict[str, Any]:
-    if not isinstance(data, dict):
-        raise ValueError(f"{what}: not an object with named values")
-    for key in data:
-        if key not in names:
-            allowed = ", ".join(sorted(names))
-            raise ValueError(f"{what}: {str(key)[:40]!r} is not a known key (allowed: {allowed})")
-    return data

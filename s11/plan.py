@@ -209,7 +209,7 @@ class AmpleMemory:
         return ()
 
 
-def _no_time(*, prefill_tokens: int, decode_tokens: int) -> float:
+def _no_time(**work: object) -> float:
     return 0.0
 
 
@@ -219,6 +219,8 @@ class Batch:
 
     decoding: how many requests decode; each takes one token a step.
     remaining_tokens: tokens still to compute before the next output, by request.
+    known_tokens: a request's prompt and the outputs that it had before its prefill.
+    decode_context_tokens: cached tokens of all that decodes, summed.
     prefilling: partly prefilled requests in admission order.
     waiting: requests that hold no seat, first come first; a preempted one in front.
     memory: the KV cache.
@@ -229,6 +231,8 @@ class Batch:
 
     decoding: int
     remaining_tokens: list[int]
+    known_tokens: list[int] = field(default_factory=list)
+    decode_context_tokens: int = 0
     prefilling: list[int] = field(default_factory=list)
     waiting: deque[int] = field(default_factory=deque)
     memory: Memory = field(default_factory=AmpleMemory)

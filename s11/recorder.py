@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from s11.costs import CostModel, StepWork
 from s11.results import (
     AdmissionTable,
     PreemptionTable,
@@ -21,9 +22,9 @@ from s11.results import (
 )
 from s11.workload import Request
 
-EqualSteps = tuple[int, int, int, int, int, int, int]
+EqualSteps = tuple[int, int, int, int, int, int, int, int]
 """A run of equal steps: how many, prefill tokens, decode tokens, decodes held, waiting,
-who is blocked, by what."""
+who is blocked, by what, and the cached tokens of all that decodes in the first of them."""
 
 
 SliceRun = tuple[int, int, int, int, int, int, int]
@@ -38,7 +39,7 @@ class Recorder:
         self.requests = requests
         self.ends_ms: list[float] = []
         self.runs: list[EqualSteps] = []
-        self.durations_ms: list[float] = []  # one for each of the runs
+        self.durations_ms: list[float] = []  # one for each of the runs, or for each step
         self.kv_blocks: list[int] = []
         self.idle_until: list[tuple[int, float]] = []
         self.slices: list[SliceRun] = []
@@ -55,26 +56,36 @@ class Recorder:
             self.first_scheduled_ms[request] = now_ms
         self.admissions.append((request, now_ms, len(self.ends_ms), cached_tokens))
 
-    def step_table(self, cost: object) -> StepTable:
+    def step_table(self, cost: CostModel, slices: SliceTable) -> StepTable:
         """Return the steps, their costs told apart by the cost model."""
         ends_ms = np.array(self.ends_ms)
         starts_ms = np.concatenate(([0.0], ends_ms[:-1])) if len(ends_ms) else ends_ms
         for step, start_ms in self.idle_until:
             if step < len(starts_ms):
                 starts_ms[step] = start_ms
-        runs = np.array(self.runs, dtype=np.int64).reshape(-1, 7).T
+        runs = np.array(self.runs, dtype=np.int64).reshape(-1, 8).T
         steps = runs[0]
-        prefill_tokens, decode_tokens, held, waiting, blocked_request, blocked_by = np.repeat(
-            runs[1:], steps, axis=1
+        prefill_tokens, decode_tokens, held, waiting, blocked_request, blocked_by, context = (
+            np.repeat(runs[1:], steps, axis=1)
         )
-        costs = cost.breakdown(  # type: ignore[attr-defined]
-            prefill_tokens=prefill_tokens, decode_tokens=decode_tokens
+        nth = np.arange(len(ends_ms)) - (steps.cumsum() - steps).repeat(steps)  # in its run
+        context = context + nth * decode_tokens
+        costs = cost.breakdown(
+            StepWork(
+                prefill_tokens=prefill_tokens,
+                decode_tokens=decode_tokens,
+                decode_context_tokens=context,
+                slice_step=slices.step,
+                slice_start_token=slices.start_token,
+                slice_tokens=slices.tokens,
+            )
         )
+        durations_ms = np.array(self.durations_ms)
         kv_blocks = np.array(self.kv_blocks, dtype=np.int64)
         return StepTable(
             start_ms=starts_ms,
             end_ms=ends_ms,
-            duration_ms=np.repeat(np.array(self.durations_ms), steps),
+            duration_ms=durations_ms.repeat(steps) if cost.counts_only else durations_ms,
             prefill_tokens=prefill_tokens,
             decode_tokens=decode_tokens,
             fixed_ms=costs.fixed_ms,
@@ -85,6 +96,7 @@ class Recorder:
             blocked_request=blocked_request,
             blocked_by=blocked_by,
             kv_blocks=kv_blocks if len(kv_blocks) else np.zeros(len(ends_ms), dtype=np.int64),
+            decode_context_tokens=context,
         )
 
     def slice_table(self) -> SliceTable:

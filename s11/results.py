@@ -67,6 +67,7 @@ class StepTable(_Table):
     blocked_request: Ints  # (steps,) row of the request table; -1: nobody is blocked
     blocked_by: Ints  # (steps,) index into REASONS; 0: nobody is blocked
     kv_blocks: Ints  # (steps,) blocks that requests hold in it; 0 where they are not counted
+    decode_context_tokens: Ints  # (steps,) cached tokens of all its decodes, summed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +93,7 @@ class RequestTable(_Table):
     """
 
     request_id: tuple[str, ...]  # (requests,)
-    arrival_ms: Floats  # (requests,) on the run's clock, lead-in included
+    arrival_ms: Floats  # (requests,) on the run's clock, lead-in included; NaN: never sent
     prompt_tokens: Ints  # (requests,)
     output_tokens: Ints  # (requests,)
     first_scheduled_ms: Floats  # (requests,) start of the first step with a slice of it

@@ -78,7 +78,7 @@ def _two_workers(experiment: Experiment, max_steps: int) -> Result:
     )
     if users:
         decode.stream(workload.lead_in_steps)
-    decode.arrivals_ms = handed_ms[order].tolist()
+    decode.place_arrivals(handed_ms[order].tolist())
     decode.serve()
     if users and not decode.stopped:
         decode.stream(workload.tail_steps)

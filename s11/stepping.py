@@ -11,7 +11,7 @@ import math
 from bisect import bisect_left
 from collections import defaultdict
 from heapq import heappop, heappush
-from itertools import accumulate, repeat
+from itertools import accumulate, islice, repeat
 
 from s11.experiment import Experiment
 from s11.plan import Batch, BlockedBy, StepPlan
@@ -75,7 +75,7 @@ class StepRunner:
         for part in slices:
             prefill_tokens += part.tokens
         assert prefill_tokens + decoding <= self.budget, "the budget is kept"
-        duration_ms = self.cost.step_ms(prefill_tokens=prefill_tokens, decode_tokens=decoding)
+        context = batch.decode_context_tokens if decoding else 0
         until_ms = math.inf
         if self.arrived < len(self.arrivals_ms):
             until_ms = self.arrivals_ms[self.arrived]
@@ -85,7 +85,26 @@ class StepRunner:
         if to_an_end < most:
             most = to_an_end
         now_ms = begin_ms
-        if most <= SHORT_RUN or now_ms + SHORT_RUN * duration_ms >= until_ms:
+        cost = self.cost
+        duration_ms = 0.0
+        if cost.counts_only:
+            duration_ms = cost.step_ms(prefill_tokens=prefill_tokens, decode_tokens=decoding)
+            notes.durations_ms.append(duration_ms)
+        if not cost.counts_only:
+            known, remaining = batch.known_tokens, batch.remaining_tokens
+            durations_ms = cost.successive_ms(
+                slices=[(known[part[0]] - remaining[part[0]], part[1]) for part in slices],
+                decode_tokens=decoding,
+                decode_context_tokens=context,
+            )
+            for duration_ms in islice(durations_ms, int(most)):
+                now_ms += duration_ms
+                ends_ms.append(now_ms)
+                notes.durations_ms.append(duration_ms)
+                ran += 1
+                if now_ms >= until_ms:
+                    break
+        elif most <= SHORT_RUN or now_ms + SHORT_RUN * duration_ms >= until_ms:
             while ran < most:
                 now_ms += duration_ms
                 ends_ms.append(now_ms)
@@ -107,7 +126,6 @@ class StepRunner:
                 f"stands at {now_ms:g} ms"
             )
         self.now_ms = now_ms
-        notes.durations_ms.append(duration_ms)
         notes.runs.append(
             (
                 ran,
@@ -117,10 +135,12 @@ class StepRunner:
                 len(batch.waiting),
                 self._blocked_request(plan) if blocked_by else -1,
                 blocked_by.code if blocked_by else 0,
+                context,
             )
         )
         if decoding:
             self.decode_steps += ran
+            batch.decode_context_tokens += ran * decoding
         return ran
 
     def _decodes_until_an_end(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from s11.checks import MAX_TIME_MS, MAX_TOKENS, MAX_USERS, require_int, require_
 
 MAX_REQUESTS = 2_000_000
 MAX_SCENARIO_STEPS = 10_000
+USER_CONTEXT_TOKENS = 1_024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +24,8 @@ class Request:
     `shared_tokens` are those of `shared_group` (a longer member extends a shorter one), or it
     begins with all of `continues`, another request's prompt and outputs. The rest is its own.
 
+    With `after`, a client sends it `arrival_ms` after the end of that other request.
+
     Raises:
         ValueError: an empty id, a negative or endless time, fewer than one token, a shared
             prefix longer than the prompt, or both kinds of it.
@@ -34,6 +38,7 @@ class Request:
     shared_group: str | None = None
     shared_tokens: int = 0
     continues: str | None = None
+    after: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.request_id, str) or not 0 < len(self.request_id) <= 200:
@@ -47,7 +52,7 @@ class Request:
         )
         shared = require_int("shared_tokens", self.shared_tokens, 0, self.prompt_tokens)
         object.__setattr__(self, "shared_tokens", shared)
-        for name in ("shared_group", "continues"):
+        for name in ("shared_group", "continues", "after"):
             text = getattr(self, name)
             if text is not None and (not isinstance(text, str) or not 0 < len(text) <= 200):
                 raise ValueError(f"{name}: {str(text)[:40]!r} is not a text of 1 to 200 characters")
@@ -66,18 +71,24 @@ class Request:
 class Workload:
     """Requests in arrival order, beside `streaming_users` who decode from first to last step.
 
+    Those that are sent when another ends come last. `user_context_tokens` is what each
+    streaming user has in its cache before the first step; it matters to cost models that
+    count what a decode attends to.
+
     `lead_in_steps` decode-only steps pass before the requests' clock starts, and
     `tail_steps` follow when the last request is done. Where nobody streams, neither exists.
 
     Raises:
         ValueError: a count out of range, a request id used twice, a request that continues
-            one which is not there, comes round to itself, or is longer than its own prompt.
+            (or waits for) one which is not there, comes round to itself, or is longer than its
+            own prompt.
     """
 
     requests: tuple[Request, ...]
     streaming_users: int = 0
     lead_in_steps: int = 0
     tail_steps: int = 0
+    user_context_tokens: int = USER_CONTEXT_TOKENS
 
     def __post_init__(self) -> None:
         requests = tuple(self.requests)
@@ -86,6 +97,7 @@ class Workload:
             ("streaming_users", MAX_USERS),
             ("lead_in_steps", MAX_SCENARIO_STEPS),
             ("tail_steps", MAX_SCENARIO_STEPS),
+            ("user_context_tokens", MAX_TOKENS),
         ):
             object.__setattr__(self, name, require_int(name, getattr(self, name), 0, most))
         if len({request.request_id for request in requests}) < len(requests):
@@ -102,8 +114,30 @@ class Workload:
                 )
         if any(request.continues is not None for request in requests):
             _check_continued(requests)
-        in_order = sorted(requests, key=lambda request: request.arrival_ms)
+        if any(request.after is not None for request in requests):
+            _check_waits(requests)
+        in_order = sorted(requests, key=_by_arrival)
         object.__setattr__(self, "requests", tuple(in_order))
+
+
+def _by_arrival(request: Request) -> float:
+    return request.arrival_ms if request.after is None else math.inf
+
+
+def _check_waits(requests: tuple[Request, ...]) -> None:
+    """Refuse a request that waits for one which is not there, or for itself."""
+    by_id = {request.request_id: request for request in requests}
+    sound: set[str] = set()
+    for request in requests:
+        chain: set[str] = set()
+        while request.after is not None and request.request_id not in sound:
+            chain.add(request.request_id)
+            if request.after not in by_id:
+                raise ValueError(f"after: {request.after!r} is no request of this workload")
+            if request.after in chain:
+                raise ValueError(f"after: {request.after!r} waits for itself")
+            request = by_id[request.after]
+        sound |= chain
 
 
 def _check_continued(requests: tuple[Request, ...]) -> None:
@@ -179,3 +213,39 @@ def poisson_workload(
             )
         )
     return Workload(requests=tuple(requests))
+
+
+def closed_loop_workload(
+    *,
+    clients: int,
+    requests_per_client: int,
+    prompt_tokens: int,
+    output_tokens: int,
+    start_gap_ms: float = 0.0,
+    think_ms: float = 0.0,
+) -> Workload:
+    """Return `clients` that each send their next request when their last one has ended.
+
+    start_gap_ms: from one client's first request to the next client's.
+    think_ms: from the end of a request to the client's next.
+
+    Raises:
+        ValueError: a count, size or time out of range.
+    """
+    require_int("clients", clients, 1, MAX_USERS)
+    require_int("requests_per_client", requests_per_client, 1, MAX_REQUESTS // clients)
+    require_ms("start_gap_ms", start_gap_ms, 0, MAX_TIME_MS)
+    require_ms("think_ms", think_ms, 0, MAX_TIME_MS)
+    return Workload(
+        requests=tuple(
+            Request(
+                request_id=f"{client + 1}.{turn + 1}",
+                prompt_tokens=prompt_tokens,
+                output_tokens=output_tokens,
+                arrival_ms=think_ms if turn else client * start_gap_ms,
+                after=f"{client + 1}.{turn}" if turn else None,
+            )
+            for turn in range(requests_per_client)
+            for client in range(clients)
+        )
+    )

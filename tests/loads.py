@@ -1,6 +1,7 @@
 """Small loads that tests share: short names for what they build, and random ones."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -188,6 +189,16 @@ def _random_limits(draw: random.Random, block_size: int) -> dict[str, Any]:
     }
 
 
+def _sent_by_clients(draw: random.Random, requests: list[Request]) -> list[Request]:
+    """The same requests; many are sent when one before them ends."""
+    return [
+        replace(request, after=draw.choice(requests[:number]).request_id)
+        if number and draw.random() < 0.6
+        else request
+        for number, request in enumerate(requests)
+    ]
+
+
 def _random_load(
     draw: random.Random, policy: str, requests: list[Request], limits: dict[str, Any]
 ) -> Experiment:
@@ -199,6 +210,8 @@ def _random_load(
         limits["chunking"] = True
     if policy != "chunked":  # vLLM V0's, whose stand-in it is
         limits["align_first_chunk"] = False
+    if policy != "disaggregated" and draw.random() < 0.3:
+        requests = _sent_by_clients(draw, requests)
     return Experiment(
         workload=Workload(
             requests=tuple(requests),

@@ -24,6 +24,8 @@ class Call:
     prompt: Tokens
     output_tokens: float
     arrival_ms: float
+    after: str | None = None  # the call at whose end a client sends this one
+    delay_ms: float = 0.0
     seen_ms: float = math.nan  # by its worker, or later; handed over, where prompts run elsewhere
     computed: int = 0  # all prefill slices together, those lost to a preemption too
     in_cache: int = 0

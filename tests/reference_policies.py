@@ -47,7 +47,9 @@ def chunked(plan: Plan, target_ms: float | None = None) -> None:
         decodes = len(plan.worker.users) + len(plan.decoded)
         if target_ms is not None and decodes:
             so_far = sum(slice_tokens for _, slice_tokens, _ in plan.slices)
-            while tokens and plan.worker.duration_ms(so_far + tokens, decodes) > target_ms:
+            context = sum(c.in_cache for c in [*plan.worker.users, *plan.decoded])
+            context += sum(c.in_cache for c, _, _ in plan.slices) + len(call.known) - wanted
+            while tokens and plan.worker.duration_ms(so_far + tokens, decodes, context) > target_ms:
                 tokens -= 1
             if tokens == 0:
                 return plan.stop(BlockedBy.ITL_TARGET, call)

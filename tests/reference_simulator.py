@@ -22,7 +22,16 @@ class ReferenceRun:
         self.stopped = False
         # Every user's last token came at t = 0.
         self.users = [
-            Call(-1, f"user-{n}", (), math.inf, 0.0, token_times_ms=[0.0], decoding=True)
+            Call(
+                row=-1,
+                name=f"user-{n}",
+                prompt=(),
+                output_tokens=math.inf,
+                arrival_ms=0.0,
+                token_times_ms=[0.0],
+                decoding=True,
+                in_cache=workload.user_context_tokens,
+            )
             for n in range(1, workload.streaming_users + 1)
         ]
         apart = experiment.policy == "disaggregated"
@@ -46,7 +55,11 @@ class ReferenceRun:
                 name=request.request_id,
                 prompt=prompt[request.request_id],
                 output_tokens=request.output_tokens,
-                arrival_ms=worker.now_ms + request.arrival_ms,
+                arrival_ms=worker.now_ms + request.arrival_ms
+                if request.after is None
+                else math.nan,
+                after=request.after,
+                delay_ms=request.arrival_ms,
             )
             for row, request in enumerate(workload.requests)
         ]

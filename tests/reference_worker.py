@@ -25,6 +25,7 @@ class Step:
     held_decodes: int
     waiting: int
     kv_blocks: int
+    decode_context_tokens: int
 
 
 class CutError(Exception):
@@ -43,6 +44,7 @@ class Worker:
         self.now_ms = 0.0
         self.steps: list[Step] = []
         self.coming: list[Call] = []
+        self.unsent: list[Call] = []
         self.tokens_given = 0  # the users' left out
         self.waiting: list[Call] = []
         self.running: list[Call] = []  # in admission order, the users not among them
@@ -51,16 +53,21 @@ class Worker:
         self.preemptions: list[tuple[int, str]] = []  # step, request
         self.since_prefill: float = math.inf  # steps
 
-    def duration_ms(self, prefill_tokens: int, decode_tokens: int) -> float:
-        return (
+    def duration_ms(self, prefill_tokens: int, decode_tokens: int, context_tokens: int) -> float:
+        duration_ms = (
             self.cost.fixed_ms
             + self.cost.prefill_ms_per_token * prefill_tokens
             + self.cost.decode_ms_per_token * decode_tokens
         )
+        per_token_ms: float = getattr(self.cost, "context_ms_per_token", 0.0)
+        return duration_ms + per_token_ms * context_tokens
 
     def serve(self, calls: list[Call]) -> None:
         """Run until nobody can ever get any further."""
-        self.coming = sorted(calls, key=lambda call: call.seen_ms)
+        self.unsent = [call for call in calls if call.after is not None]
+        self.coming = sorted(
+            [call for call in calls if call.after is None], key=lambda call: call.seen_ms
+        )
         while True:
             self._take_arrivals()
             plan = self.plan()
@@ -114,6 +121,7 @@ class Worker:
             call = self.coming.pop(0)
             if call.prompt_tokens > longest:
                 call.rejected = True
+                self._send_next([call])
             elif not call.done:
                 self.waiting.append(call)
 
@@ -128,7 +136,9 @@ class Worker:
             self.preemptions.append((number, call.name))
         decoded = [*self.users, *plan.decoded] if plan.decodes_run else []
         prefill_tokens = sum(tokens for _, tokens, _ in plan.slices)
-        duration_ms = self.duration_ms(prefill_tokens, len(decoded))
+        context = sum(call.in_cache for call in decoded)
+        prefixes = sum(call.in_cache for call, _, _ in plan.slices)
+        duration_ms = self.duration_ms(prefill_tokens, len(decoded), context + prefixes)
         start_ms, self.now_ms = self.now_ms, self.now_ms + duration_ms
         decoding = len(self.users) + sum(call.decoding for call in self.running)
         step = Step(
@@ -142,6 +152,7 @@ class Worker:
             wanted=[wanted for _, _, wanted in plan.slices],
             held_decodes=decoding - len(decoded),
             waiting=len(self.waiting),
+            decode_context_tokens=context,
             kv_blocks=len({id(block) for call in self.running for block in call.blocks}),
         )
         self.steps.append(step)
@@ -159,6 +170,17 @@ class Worker:
                 call.token_times_ms.append(self.now_ms)
                 self.tokens_given += call not in self.users
                 call.decoding = True
-        for call in [call for call in self.running if call.done]:
+        done = [call for call in self.running if call.done]
+        for call in done:
             self.running.remove(call)
             self.pool.release(call.blocks)
+        self._send_next(done)
+
+    def _send_next(self, ended: list[Call]) -> None:
+        """Let clients whose requests ended send their next."""
+        for call in ended:
+            for follower in [c for c in self.unsent if c.after == call.name]:
+                self.unsent.remove(follower)
+                follower.arrival_ms = follower.seen_ms = self.now_ms + follower.delay_ms
+                self.coming.append(follower)
+        self.coming.sort(key=lambda call: call.seen_ms)

@@ -59,6 +59,7 @@ CONFINED = {"attention": {"attention"}}
 LIBRARIES = {
     "streamlit": {"ui", "pages", "app"},
     "plotly": {"figures"},
+    "scipy": {"costs"},
     "rich": COMMAND_LINE,
     "pandas": set(ROW) - {"attention"},
     "numpy": set(ROW),

@@ -119,6 +119,7 @@ def test_options_reach_the_experiment(figures: Figures) -> None:
             "streaming_users": 2,
             "lead_in_steps": 1,
             "tail_steps": 4,
+            "user_context_tokens": 1024,
         },
         "policy": "chunked",
         "limits": {

@@ -61,6 +61,7 @@ def test_the_plain_data_of_a_run() -> None:
             "streaming_users": 3,
             "lead_in_steps": 0,
             "tail_steps": 0,
+            "user_context_tokens": 1024,
         },
         "policy": "chunked",
         "limits": {

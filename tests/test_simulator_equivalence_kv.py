@@ -52,6 +52,7 @@ def engine_steps(result: Result, limits_kv: bool) -> Account:
         "held decodes": steps.held_decodes.tolist(),
         "waiting": steps.waiting.tolist(),
         "KV blocks": steps.kv_blocks.tolist() if limits_kv else [],
+        "decodes' contexts": steps.decode_context_tokens.tolist(),
     }
 
 
@@ -84,13 +85,14 @@ def reference_steps(worker: Worker, limits_kv: bool) -> Account:
         "held decodes": [step.held_decodes for step in steps],
         "waiting": [step.waiting for step in steps],
         "KV blocks": [step.kv_blocks for step in steps] if limits_kv else [],
+        "decodes' contexts": [step.decode_context_tokens for step in steps],
     }
 
 
 def engine_requests(result: Result) -> Account:
     requests = result.requests
     return {
-        "arrival": requests.arrival_ms.tolist(),
+        "arrival": [known(t) for t in requests.arrival_ms],
         "first scheduled": [known(t) for t in requests.first_scheduled_ms],
         "first token": [known(t) for t in requests.first_token_ms],
         "last token": [known(t) for t in requests.last_token_ms],
@@ -105,7 +107,7 @@ def engine_requests(result: Result) -> Account:
 def reference_requests(reference: ReferenceRun) -> Account:
     calls = reference.calls
     return {
-        "arrival": [call.arrival_ms for call in calls],
+        "arrival": [known(call.arrival_ms) for call in calls],
         "first scheduled": [known(call.first_scheduled_ms) for call in calls],
         "first token": [call.token_times_ms[0] if call.token_times_ms else None for call in calls],
         "last token": [call.token_times_ms[-1] if call.done else None for call in calls],

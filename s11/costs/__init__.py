@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from s11.costs.breakdown import CostModel, StepCosts
+from s11.costs.breakdown import CostModel, Slice, StepCosts, StepWork
 from s11.costs.linear import LinearCost
 
-COST_MODELS: dict[str, type[LinearCost]] = {"linear": LinearCost}
+AnyCost = LinearCost
 
-__all__ = ["COST_MODELS", "CostModel", "LinearCost", "StepCosts"]
+COST_MODELS: dict[str, type[AnyCost]] = {cost.name: cost for cost in (LinearCost,)}
+
+__all__ = ["COST_MODELS", "AnyCost", "CostModel", "LinearCost", "Slice", "StepCosts", "StepWork"]

@@ -1,34 +1,106 @@
-"""What a cost model is, and what it says of each step."""
+"""What a cost model is, what it is told of each step, and what it says."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+Slice = tuple[int, int]
+"""A prefill slice as a cost model sees it: the tokens before it that are computed, its own."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class StepWork:
+    """What is in each step, for all steps at once; slices are told by the number of their step."""
+
+    prefill_tokens: Ints  # (steps,)
+    decode_tokens: Ints  # (steps,)
+    decode_context_tokens: Ints  # (steps,) cached tokens of all that decodes, summed
+    slice_step: Ints  # (slices,)
+    slice_start_token: Ints  # (slices,)
+    slice_tokens: Ints  # (slices,)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepCosts:
-    """Milliseconds of each step by cause; the three add up to the step's duration."""
+    """Milliseconds of each step by cause; the three add up to the step's duration.
 
-    fixed_ms: NDArray[np.float64]  # (steps,)
-    prefill_ms: NDArray[np.float64]  # (steps,)
-    decode_ms: NDArray[np.float64]  # (steps,)
+    fixed_ms: what a step costs however little is in it: launches, and the read of the weights.
+    decode_ms: what its decodes add to that.
+    prefill_ms: what its prefill adds to both.
+    """
 
-    def total_ms(self) -> NDArray[np.float64]:  # (steps,)
+    fixed_ms: Floats  # (steps,)
+    prefill_ms: Floats  # (steps,)
+    decode_ms: Floats  # (steps,)
+
+    def total_ms(self) -> Floats:  # (steps,)
         """Return the steps' durations."""
         return self.fixed_ms + self.prefill_ms + self.decode_ms
 
 
 class CostModel(Protocol):
-    """How long a step takes. Frozen and hashable; a scalar for the engine, arrays for tables."""
+    """How long a step takes. Frozen and hashable; a scalar for the engine, arrays for tables.
 
-    def step_ms(self, *, prefill_tokens: int, decode_tokens: int) -> float:
-        """Return one step's duration in ms, above 0 for a step with any token."""
+    name: what it is called in links, files and on the command line.
+    counts_only: a step's tokens alone say what it costs, not what they attend to: steps of
+        equal counts take equally long.
+    """
 
-    def breakdown(
-        self, *, prefill_tokens: NDArray[np.int64], decode_tokens: NDArray[np.int64]
-    ) -> StepCosts:
+    name: ClassVar[str]
+    counts_only: ClassVar[bool]
+
+    def step_ms(
+        self,
+        *,
+        prefill_tokens: int,
+        decode_tokens: int,
+        slices: Sequence[Slice] | None = None,
+        decode_context_tokens: int = 0,
+    ) -> float:
+        """Return one step's duration in ms, above 0 for a step with any token.
+
+        slices: the prefill slices; None: all prefill tokens are one prompt's first.
+        decode_context_tokens: cached tokens of all that decodes, summed.
+        """
+
+    def successive_ms(
+        self, *, slices: Sequence[Slice], decode_tokens: int, decode_context_tokens: int
+    ) -> Iterator[float]:
+        """Yield the durations of steps that follow each other without end.
+
+        From each to the next, every slice begins where it ended, and each decode has one more
+        token in its context.
+        """
+
+    def breakdown(self, work: StepWork) -> StepCosts:
         """Return what each step spends on what, in ms, for all steps at once."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data that the class's `from_dict` reads back to an equal model."""
+
+    def formula(self) -> str:
+        """Return what a step costs, in a few words for the foot of a picture."""
+
+
+def successive_ms(
+    cost: CostModel, *, slices: Sequence[Slice], decode_tokens: int, decode_context_tokens: int
+) -> Iterator[float]:
+    """Yield the durations of successive steps, one question at a time."""
+    prefill_tokens = sum(tokens for _, tokens in slices)
+    while True:
+        yield cost.step_ms(
+            prefill_tokens=prefill_tokens,
+            decode_tokens=decode_tokens,
+            slices=slices,
+            decode_context_tokens=decode_context_tokens,
+        )
+        slices = [(start + tokens, tokens) for start, tokens in slices]
+        decode_context_tokens += decode_tokens

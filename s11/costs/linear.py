@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from itertools import repeat
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from s11.checks import require_ms
-from s11.costs.breakdown import StepCosts
+from s11.checks import require_keys, require_ms
+from s11.costs.breakdown import Slice, StepCosts, StepWork
 
 SHORTEST_STEP_MS = 1e-6
 
@@ -24,6 +26,9 @@ class LinearCost:
         ValueError: a negative or endless coefficient, or steps of next to no time.
     """
 
+    name: ClassVar[str] = "linear"
+    counts_only: ClassVar[bool] = True
+
     fixed_ms: float = 4.0
     prefill_ms_per_token: float = 0.018
     decode_ms_per_token: float = 0.05
@@ -38,20 +43,53 @@ class LinearCost:
                 f"(allowed: {SHORTEST_STEP_MS:g} ms a step or more)"
             )
 
-    def step_ms(self, *, prefill_tokens: int, decode_tokens: int) -> float:
-        """Return one step's duration in ms."""
+    def step_ms(
+        self,
+        *,
+        prefill_tokens: int,
+        decode_tokens: int,
+        slices: Sequence[Slice] | None = None,
+        decode_context_tokens: int = 0,
+    ) -> float:
+        """Return one step's duration in ms; what the tokens attend to does not count."""
         return (
             self.fixed_ms
             + self.prefill_ms_per_token * prefill_tokens
             + self.decode_ms_per_token * decode_tokens
         )
 
-    def breakdown(
-        self, *, prefill_tokens: NDArray[np.int64], decode_tokens: NDArray[np.int64]
-    ) -> StepCosts:  # (steps,), (steps,)
+    def successive_ms(
+        self, *, slices: Sequence[Slice], decode_tokens: int, decode_context_tokens: int
+    ) -> Iterator[float]:
+        """Yield the same duration without end."""
+        prefill_tokens = sum(tokens for _, tokens in slices)
+        return repeat(self.step_ms(prefill_tokens=prefill_tokens, decode_tokens=decode_tokens))
+
+    def breakdown(self, work: StepWork) -> StepCosts:
         """Return what each step spends on what, in ms, for all steps at once."""
         return StepCosts(
-            fixed_ms=np.full(prefill_tokens.shape, self.fixed_ms),  # (steps,)
-            prefill_ms=np.float64(self.prefill_ms_per_token) * prefill_tokens,  # (steps,)
-            decode_ms=np.float64(self.decode_ms_per_token) * decode_tokens,  # (steps,)
+            fixed_ms=np.full(work.prefill_tokens.shape, self.fixed_ms),  # (steps,)
+            prefill_ms=np.float64(self.prefill_ms_per_token) * work.prefill_tokens,  # (steps,)
+            decode_ms=np.float64(self.decode_ms_per_token) * work.decode_tokens,  # (steps,)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the coefficients by name, and the model's."""
+        return {"model": self.name} | asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> LinearCost:
+        """Return the model that `to_dict` described; what is left out takes its default.
+
+        Raises:
+            ValueError: an unknown key, a coefficient out of range.
+        """
+        known = require_keys("cost", data, {field.name for field in fields(cls)} | {"model"})
+        return cls(**{key: value for key, value in known.items() if key != "model"})
+
+    def formula(self) -> str:
+        """Return the sum that a step costs."""
+        return (
+            f"step = {self.fixed_ms:g} + {self.prefill_ms_per_token:g}·prefill + "
+            f"{self.decode_ms_per_token:g}·decode ms"
         )

@@ -157,6 +157,5 @@ def _caption(runs: Sequence[EngineRun], scene: str) -> list[str]:
     named = f"{scene}: " if scene else ""
     return [
         f"{named}{count(len(requests), 'request')}, {count(prompts, 'prompt token')}",
-        f"step = {cost.fixed_ms:g} + {cost.prefill_ms_per_token:g}·prefill + "
-        f"{cost.decode_ms_per_token:g}·decode ms, target {experiment.itl_target_ms:g} ms, s11",
+        f"{cost.formula()}, target {experiment.itl_target_ms:g} ms, s11",
     ]

@@ -288,6 +288,5 @@ def _caption(experiment: Experiment, result: Result) -> list[str]:
         load = [f"{prompt}, {how}", f"{users}, {TITLES[experiment.policy]}{budget}"]
     return [
         *load,
-        f"step = {cost.fixed_ms:g} + {cost.prefill_ms_per_token:g}·prefill + "
-        f"{cost.decode_ms_per_token:g}·decode ms, target {experiment.itl_target_ms:g} ms, s11",
+        f"{cost.formula()}, target {experiment.itl_target_ms:g} ms, s11",
     ]

@@ -13,7 +13,16 @@ Take = tuple[int, BlockedBy | None]
 class Room:
     """What a step has left to give, and what it has given."""
 
-    __slots__ = ("batch", "blocked_by", "budget_left", "given", "limits", "seats_left", "slices")
+    __slots__ = (
+        "asked",
+        "batch",
+        "blocked_by",
+        "budget_left",
+        "given",
+        "limits",
+        "seats_left",
+        "slices",
+    )
 
     def __init__(
         self, batch: Batch, limits: EngineLimits, budget_left: float, seats_left: float
@@ -22,6 +31,7 @@ class Room:
         self.budget_left, self.seats_left = budget_left, seats_left
         self.slices: list[PrefillSlice] = []
         self.given = 0  # tokens of the slices
+        self.asked = -1  # the request whose share is asked for
         self.blocked_by: BlockedBy | None = None
 
 
@@ -70,6 +80,7 @@ def go_on(room: Room, share: Share) -> None:
         if batch.prefill_held:
             room.blocked_by = BlockedBy.PREFILL_INTERVAL
             return
+        room.asked = request
         tokens, limited_by = share(batch.remaining_tokens[request], room)
         if tokens <= 0:
             room.blocked_by = limited_by
@@ -101,6 +112,7 @@ def admit(room: Room, share: Share) -> None:
         if room.seats_left <= 0:
             room.blocked_by = BlockedBy.SEATS
             return
+        room.asked = request
         cached_tokens = memory.cached_tokens(request)
         tokens, limited_by = share(batch.remaining_tokens[request] - cached_tokens, room)
         if tokens <= 0:

@@ -31,8 +31,23 @@ def _within_target(wanted: int, room: Room) -> Take:
     batch = room.batch
     most, limited_by = budget_and_cap(wanted, room)
 
+    given = [
+        (
+            batch.known_tokens[part.request]
+            - batch.remaining_tokens[part.request]
+            + part.cached_tokens,
+            part.tokens,
+        )
+        for part in room.slices
+    ]
+
     def meets(tokens: int) -> bool:
-        step_ms = batch.step_ms(prefill_tokens=room.given + tokens, decode_tokens=batch.decoding)
+        step_ms = batch.step_ms(
+            prefill_tokens=room.given + tokens,
+            decode_tokens=batch.decoding,
+            slices=[*given, (batch.known_tokens[room.asked] - wanted, tokens)],
+            decode_context_tokens=batch.decode_context_tokens,
+        )
         return step_ms <= batch.itl_target_ms
 
     if most <= 0 or not batch.decoding or meets(most):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from s11 import LinearCost
-from s11.costs import COST_MODELS
+from s11.costs import COST_MODELS, StepWork
 
 COEFFICIENTS = ("fixed_ms", "prefill_ms_per_token", "decode_ms_per_token")
 
@@ -26,9 +26,22 @@ def test_the_chapters_steps(prefill_tokens: int, decode_tokens: int, duration_ms
     assert step_ms == pytest.approx(duration_ms, abs=1e-12)
 
 
+def work(prefill_tokens: list[int], decode_tokens: list[int]) -> StepWork:
+    """Steps whose prefill is one slice from the prompt's start."""
+    prefilling = np.flatnonzero(prefill_tokens)
+    return StepWork(
+        prefill_tokens=np.array(prefill_tokens),
+        decode_tokens=np.array(decode_tokens),
+        decode_context_tokens=1000 * np.array(decode_tokens),
+        slice_step=prefilling,
+        slice_start_token=np.zeros_like(prefilling),
+        slice_tokens=np.array(prefill_tokens)[prefilling],
+    )
+
+
 def test_the_breakdown_is_by_cause_for_all_steps_at_once() -> None:
     cost = LinearCost(fixed_ms=2, prefill_ms_per_token=0.5, decode_ms_per_token=0.25)
-    parts = cost.breakdown(prefill_tokens=np.array([0, 10, 3]), decode_tokens=np.array([4, 0, 1]))
+    parts = cost.breakdown(work([0, 10, 3], [4, 0, 1]))
     assert parts.fixed_ms.tolist() == [2, 2, 2]
     assert parts.prefill_ms.tolist() == [0, 5, 1.5]
     assert parts.decode_ms.tolist() == [1, 0, 0.25]
@@ -46,7 +59,7 @@ def test_a_steps_parts_add_up_to_the_engines_duration(
     cost = LinearCost(
         fixed_ms=fixed, prefill_ms_per_token=per_prefill, decode_ms_per_token=per_decode
     )
-    parts = cost.breakdown(prefill_tokens=np.array([prefill]), decode_tokens=np.array([decode]))
+    parts = cost.breakdown(work([prefill], [decode]))
     duration_ms = cost.step_ms(prefill_tokens=prefill, decode_tokens=decode)
     assert parts.total_ms()[0] == pytest.approx(duration_ms, rel=1e-12)
     assert duration_ms >= fixed
