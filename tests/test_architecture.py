@@ -13,12 +13,12 @@ import pytest
 
 # Downward only: a part imports from its own row and from rows above it. A new module gets its
 # place here first. A dotted name ("costs.catalog") may be placed apart from its package.
-COMMAND_LINE = {"__main__", "cli", "commands", "report_tables", "terminal"}
+COMMAND_LINE = {"__main__", "cli", "commands", "cost_options", "error_tables", "report_tables", "terminal"}
 ROWS = (
     {"workload", "words", "prefix_workloads", "plan", "catalog", "results", "checks"},
-    {"policies", "costs", "kv_blocks", "prefix_cache", "traces"},
+    {"policies", "costs", "kv_blocks", "prefix_cache", "traces", "bench_results"},
     {"experiment", "recorder", "stepping"},
-    {"engine", "presets", "entries", "scenes"},
+    {"engine", "presets", "entries", "scenes", "kv_pool"},
     {"simulator"},
     {
         "metrics",
@@ -33,6 +33,8 @@ ROWS = (
         "bench",
         "attention",
         "proof",
+        "overlay",
+        "validation",
     }
     | {"prefix_blocks", "step_tables", "step_reasons", "step_story"}
     | {"suffering", "unserved", "metric_rows", "comparison"},
