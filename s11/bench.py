@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from s11.catalog import MODELS, Deployment
+from s11.costs import RooflineCost
 from s11.experiment import Experiment
 from s11.plan import EngineLimits
 from s11.simulator import simulate
@@ -20,6 +22,7 @@ from s11.workload import Request, Workload
 CALIBRATION_ITERATIONS = 2_000_000
 REFERENCE_CALIBRATION_S = 0.138
 ROUNDS = 5
+LLAMA_ON_H100 = RooflineCost(deployment=Deployment(model=MODELS["llama-3.1-8b"], gpu="h100"))
 TIGHT_KV_BLOCKS = 3_000  # 80 preemptions: enough to be met, and every request ends
 
 
@@ -75,6 +78,7 @@ def loads() -> dict[str, tuple[Experiment, int]]:
         "2,000 Poisson requests": (traffic, 1),
         "the same, vLLM V1, KV blocks short": (pressed, 1),
         "the same, and a prefix cache": (cached, 1),
+        "2,000 Poisson requests, roofline": (replace(traffic, cost=LLAMA_ON_H100), 1),
     }
 
 

@@ -17,11 +17,13 @@ from typing import Any, NoReturn
 from s11 import commands
 from s11.attention import MAX_CHECK_TOKENS, Fault
 from s11.checks import MAX_TOKENS, MAX_USERS, require_choice, require_int, require_ms
+from s11.cost_options import COEFFICIENTS, names
 from s11.costs import COST_MODELS
 from s11.experiment import MAX_TARGET_MS
 from s11.plan import MAX_BLOCK_TOKENS, MAX_INTERVAL
 from s11.policies import POLICIES
 from s11.presets import PRESETS
+from s11.validation import FILES
 from s11.workload import MAX_SCENARIO_STEPS
 
 
@@ -151,6 +153,13 @@ def _parser() -> _Parser:
     )
     schedule.set_defaults(run=commands.schedule)
 
+    validate = add("validate", help="hold the roofline cost model against measured tables")
+    validate.add_argument(
+        "folder", metavar="DIR", type=Path, help=f"a folder with any of {', '.join(FILES)}"
+    )
+    validate.add_argument("--json", action="store_true", help="print JSON")
+    validate.set_defaults(run=commands.validate)
+
     bench = add("bench", help="time the engine in units of a plain Python loop")
     bench.add_argument("--json", action="store_true", help="print JSON")
     bench.set_defaults(run=commands.bench)
@@ -220,9 +229,39 @@ def _scenario_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kv-bytes-per-token", type=_Whole("kv_bytes_per_token", 1, 2**30))
     parser.add_argument("--link-bytes-per-s", type=_Number("link_bytes_per_s", 1e3, 1e15))
     parser.add_argument("--link-latency-ms", type=_Number("link_latency_ms", 0, 1e6))
-    parser.add_argument("--cost", type=_Choice("cost", tuple(COST_MODELS)))
-    for name in ("fixed-ms", "prefill-ms-per-token", "decode-ms-per-token"):
-        parser.add_argument(f"--{name}", type=_Number(name.replace("-", "_"), 0, 1e6))
+    _cost_options(parser)
+
+
+def _cost_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--cost",
+        type=_Choice("cost", tuple(COST_MODELS)),
+        help=f"what a step costs: {', '.join(COST_MODELS)} (linear: the chapter's)",
+    )
+    for name in COEFFICIENTS:
+        parser.add_argument(f"--{name.replace('_', '-')}", type=_Number(name, 0, 1e6))
+    for name, allowed in names().items():
+        parser.add_argument(
+            f"--{name}", type=_Choice(name, allowed), help=f"roofline: {', '.join(allowed)}"
+        )
+    parser.add_argument(
+        "--model-config", metavar="FILE", help="roofline: a Hugging Face config.json"
+    )
+    parser.add_argument(
+        "--tensor-parallel",
+        type=_Whole("tensor_parallel", 1, 8),
+        help="roofline: GPUs that share the model, 1, 2, 4 or 8",
+    )
+    parser.add_argument(
+        "--measurements",
+        metavar="FILE",
+        help="fitted: a CSV of prefill_tokens, decode_tokens, context_tokens, duration_ms",
+    )
+    parser.add_argument(
+        "--user-context-tokens",
+        type=_Whole("user_context_tokens", 0, MAX_TOKENS),
+        help="what each streaming user has in the KV cache before the first step",
+    )
 
 
 @dataclass(frozen=True, slots=True)

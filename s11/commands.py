@@ -14,21 +14,31 @@ from s11 import exports, report_tables
 from s11.attention import ChunkSizeCheck, Decoder, DecoderConfig, Fault, check_chunk_sizes
 from s11.bench import measure_loads
 from s11.cases import Outcome, read_cases, run_case
+from s11.cost_options import cost_from
+from s11.error_tables import errors_table
 from s11.experiment import Experiment
 from s11.explain import explain
+from s11.kv_pool import within_memory
 from s11.metrics import measure
 from s11.policies import CHUNKING
 from s11.presets import PRESETS
 from s11.simulator import simulate
 from s11.sweeps import chunk_sizes, longest_prompt_tokens, run, sweep_chunk_sizes
 from s11.terminal import console, progress
+from s11.validation import validate as validate_folder
 from s11.workload import Request, chapter_scenario
 
 MAX_STEPS = 5_000_000
 CHECKED_CHUNK_SIZES = (1, 3, 7, 64, 100, 128, 255, 256, 511, 512)
 CHECKED_TOKENS = 512
 REPORT_PROMPT_TOKENS = 32_768
-WORKLOAD_OPTIONS = ("prompt_tokens", "streaming_users", "lead_in_steps", "tail_steps")
+WORKLOAD_OPTIONS = (
+    "prompt_tokens",
+    "streaming_users",
+    "lead_in_steps",
+    "tail_steps",
+    "user_context_tokens",
+)
 
 
 def experiment_from(options: argparse.Namespace) -> Experiment:
@@ -74,11 +84,11 @@ def experiment_from(options: argparse.Namespace) -> Experiment:
         experiment,
         workload=workload,
         limits=changed(experiment.limits),
-        cost=changed(experiment.cost),
+        cost=cost_from(options, experiment.cost, given.get("policy", experiment.policy)),
         hand_over=changed(experiment.hand_over),
         **{name: given[name] for name in ("policy", "itl_target_ms") if name in given},
     )
-    return described.chunking_off() if "no_chunking" in given else described
+    return within_memory(described.chunking_off() if "no_chunking" in given else described)
 
 
 def request_from_text(text: str) -> Request:
@@ -196,6 +206,20 @@ def schedule(options: argparse.Namespace) -> int:
         + (f", {skipped} skipped" if skipped else "")
     )
     return 1 if counted[Outcome.FAILED] else 0
+
+
+def validate(options: argparse.Namespace) -> int:
+    """Hold the cost model against a folder's measured tables and print the errors."""
+    with progress("serving runs") as advance:
+        validation = validate_folder(options.folder, progress=advance)
+    if options.json:
+        print(json.dumps(validation.to_dict(), indent=2))
+        return 0
+    out = console()
+    out.print(errors_table(validation))
+    for sentence in validation.left_out:
+        out.print(f"Left out: {sentence}")
+    return 0
 
 
 def bench(options: argparse.Namespace) -> int:

@@ -67,6 +67,11 @@ class Engine(StepRunner):
         self.handed_over = handed_over
         self.most_running = min(limits.seats(), limits.tokens_per_step())
         self.policy = POLICIES[experiment.policy]
+        # What a newcomer would get can change though nobody comes or goes: with what the cache
+        # holds, or with the predicted step where the decodes' contexts count.
+        self.plans_anew = limits.prefix_caching or (
+            experiment.policy == "slo_adaptive" and not experiment.cost.counts_only
+        )
         self.stuck = False
         self.rejected: list[int] = []
         self.seats = [0] * len(requests)  # the number of its admission; 0 without a seat
@@ -217,7 +222,7 @@ class Engine(StepRunner):
         steps: float = UNTIL_SOMETHING_HAPPENS
         if plan.blocked_by is BlockedBy.PREFILL_INTERVAL:
             steps = self._prefill_held_steps()
-        if plan.preempted or (self.batch.waiting and self.limits.prefix_caching):
+        if plan.preempted or (self.batch.waiting and self.plans_anew):
             steps = 1
         pool, planned = self.pool, not surely_fit
         if pool is not None:

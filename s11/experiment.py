@@ -67,6 +67,18 @@ class Experiment:
         """Whether this engine may cut a prompt."""
         return self.policy in CHUNKING and self.limits.chunking
 
+    def first_step_ms(self, prefill_tokens: int) -> float:
+        """Return what a step of a prompt's first tokens takes beside the streaming users, in ms.
+
+        The users' contexts are those before the first step.
+        """
+        users = self.workload.streaming_users
+        return self.cost.step_ms(
+            prefill_tokens=prefill_tokens,
+            decode_tokens=users,
+            decode_context_tokens=users * self.workload.user_context_tokens,
+        )
+
     def chunking_off(self) -> Experiment:
         """Return the same experiment with whole prompts."""
         if self.policy in ("chunked", "slo_adaptive"):

@@ -119,7 +119,7 @@ def _stall(experiment: Experiment, result: Result, metrics: Metrics) -> Explanat
     target, stall = experiment.itl_target_ms, metrics.longest_stall_ms or 0.0
     users = experiment.workload.streaming_users
     who = f"all {count(users, 'stream')}" if users > 1 else "the stream"
-    least_ms = experiment.cost.step_ms(prefill_tokens=0, decode_tokens=users)
+    least_ms = experiment.first_step_ms(0)
     if users and least_ms > target:
         return Explanation(
             verdict=Verdict.TARGET_OUT_OF_REACH,

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from s11 import EngineLimits, Experiment, LinearCost, Request, Workload, simulate
+from s11.costs import AnyCost, FittedCost
 from s11.plan import HandOver
 from s11.results import Result
 
@@ -34,7 +35,7 @@ def load(
     budget: int | None = None,
     chunk: int | None = None,
     seats: int | None = None,
-    cost: LinearCost = CLOCK,
+    cost: AnyCost = CLOCK,
     target_ms: float = 50.0,
     **limits: Any,
 ) -> Experiment:
@@ -199,6 +200,18 @@ def _sent_by_clients(draw: random.Random, requests: list[Request]) -> list[Reque
     ]
 
 
+def _random_cost(draw: random.Random) -> LinearCost | FittedCost:
+    """A cost in short binary fractions; of every other, cached tokens count too."""
+    coefficients = {
+        "fixed_ms": draw.choice((0.5, 1.0, 4.0)),
+        "prefill_ms_per_token": draw.choice((0.0, 1 / 64, 1 / 4)),
+        "decode_ms_per_token": draw.choice((0.0, 1 / 16, 1.0)),
+    }
+    if draw.random() < 0.5:
+        return LinearCost(**coefficients)
+    return FittedCost(**coefficients, context_ms_per_token=draw.choice((1 / 4096, 1 / 64)))
+
+
 def _random_load(
     draw: random.Random, policy: str, requests: list[Request], limits: dict[str, Any]
 ) -> Experiment:
@@ -218,14 +231,11 @@ def _random_load(
             streaming_users=users,
             lead_in_steps=draw.randrange(0, 3),
             tail_steps=draw.randrange(0, 3),
+            user_context_tokens=draw.choice((0, 7, 1024)),
         ),
         policy=policy,
         limits=EngineLimits(**limits),
-        cost=LinearCost(
-            fixed_ms=draw.choice((0.5, 1.0, 4.0)),
-            prefill_ms_per_token=draw.choice((0.0, 1 / 64, 1 / 4)),
-            decode_ms_per_token=draw.choice((0.0, 1 / 16, 1.0)),
-        ),
+        cost=_random_cost(draw),
         itl_target_ms=draw.choice((1.0, 2.0, 4.25, 8.0, 50.0)),
         hand_over=HandOver(
             kv_bytes_per_token=1024,

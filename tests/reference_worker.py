@@ -3,7 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from s11 import Experiment
+from s11 import Experiment, LinearCost
+from s11.costs import FittedCost, RooflineCost
 from s11.plan import BlockedBy
 from tests.reference_blocks import BlockPool
 from tests.reference_plan import Call, Plan
@@ -53,14 +54,31 @@ class Worker:
         self.preemptions: list[tuple[int, str]] = []  # step, request
         self.since_prefill: float = math.inf  # steps
 
+    def step_ms(self, plan: Plan, decoded: list[Call]) -> float:
+        """What a step takes; a roofline, tested elsewhere, is asked with what is in the step."""
+        prefill_tokens = sum(tokens for _, tokens, _ in plan.slices)
+        context = sum(call.in_cache for call in decoded)
+        if isinstance(self.cost, RooflineCost):
+            return self.cost.step_ms(
+                prefill_tokens=prefill_tokens,
+                decode_tokens=len(decoded),
+                slices=[(call.in_cache, tokens) for call, tokens, _ in plan.slices],
+                decode_context_tokens=context,
+            )
+        prefixes = sum(call.in_cache for call, _, _ in plan.slices)
+        return self.duration_ms(prefill_tokens, len(decoded), context + prefixes)
+
     def duration_ms(self, prefill_tokens: int, decode_tokens: int, context_tokens: int) -> float:
+        cost = self.cost
+        assert isinstance(cost, LinearCost | FittedCost)
         duration_ms = (
-            self.cost.fixed_ms
-            + self.cost.prefill_ms_per_token * prefill_tokens
-            + self.cost.decode_ms_per_token * decode_tokens
+            cost.fixed_ms
+            + cost.prefill_ms_per_token * prefill_tokens
+            + cost.decode_ms_per_token * decode_tokens
         )
-        per_token_ms: float = getattr(self.cost, "context_ms_per_token", 0.0)
-        return duration_ms + per_token_ms * context_tokens
+        if isinstance(cost, FittedCost):
+            duration_ms += cost.context_ms_per_token * context_tokens
+        return duration_ms
 
     def serve(self, calls: list[Call]) -> None:
         """Run until nobody can ever get any further."""
@@ -135,10 +153,7 @@ class Worker:
         for call in plan.victims:
             self.preemptions.append((number, call.name))
         decoded = [*self.users, *plan.decoded] if plan.decodes_run else []
-        prefill_tokens = sum(tokens for _, tokens, _ in plan.slices)
-        context = sum(call.in_cache for call in decoded)
-        prefixes = sum(call.in_cache for call, _, _ in plan.slices)
-        duration_ms = self.duration_ms(prefill_tokens, len(decoded), context + prefixes)
+        duration_ms = self.step_ms(plan, decoded)
         start_ms, self.now_ms = self.now_ms, self.now_ms + duration_ms
         decoding = len(self.users) + sum(call.decoding for call in self.running)
         step = Step(
@@ -152,7 +167,7 @@ class Worker:
             wanted=[wanted for _, _, wanted in plan.slices],
             held_decodes=decoding - len(decoded),
             waiting=len(self.waiting),
-            decode_context_tokens=context,
+            decode_context_tokens=sum(call.in_cache for call in decoded),
             kv_blocks=len({id(block) for call in self.running for block in call.blocks}),
         )
         self.steps.append(step)

@@ -23,6 +23,9 @@ ROWS = (
     {
         "metrics",
         "sweeps",
+        "piggyback",
+        "tuning",
+        "budgets",
         "exports",
         "share",
         "explain",
@@ -34,6 +37,8 @@ ROWS = (
         "attention",
         "proof",
         "overlay",
+        "replay",
+        "sample_measurements",
         "validation",
     }
     | {"prefix_blocks", "step_tables", "step_reasons", "step_story"}

@@ -5,7 +5,7 @@ from tests.loads import load, request
 
 
 def test_the_loads_are_the_chapters_scenario_and_the_same_traffic_with_and_without_memory() -> None:
-    chapter, traffic, pressed, cached = (experiment for experiment, _ in bench.loads().values())
+    chapter, traffic, pressed, cached, on_h100 = (one for one, _ in bench.loads().values())
     assert chapter == Experiment()
     assert len(traffic.workload.requests) == 2000
     assert len(simulate(chapter).steps) == 13
@@ -14,6 +14,8 @@ def test_the_loads_are_the_chapters_scenario_and_the_same_traffic_with_and_witho
     assert (pressed.limits.kv_blocks, pressed.limits.prefix_caching) == (3000, False)
     assert (cached.limits.kv_blocks, cached.limits.prefix_caching) == (3000, True)
     assert len(simulate(pressed).preemptions) > 0
+    assert (on_h100.workload, on_h100.limits) == (traffic.workload, traffic.limits)
+    assert on_h100.cost.name == "roofline"
 
 
 def test_the_traffic_has_the_rate_and_the_medians_it_names() -> None:

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from s11 import Experiment, LinearCost, Result, simulate
+from s11.catalog import MODELS, Deployment
+from s11.costs import RooflineCost
 from s11.plan import BlockedBy
 from s11.results import REASONS
 from tests.loads import load, random_kv_experiment, random_policy_experiment, request
@@ -156,6 +158,17 @@ def test_random_loads_at_the_chapters_cost_run_as_one_object_per_request() -> No
     for number in range(200):
         experiment = replace(random_kv_experiment(draw), cost=LinearCost())
         assert differences(experiment) == {}, f"load {number}: {experiment}"
+
+
+def test_random_loads_on_a_machine_run_as_one_object_per_request() -> None:
+    """Their times are no short fractions, but the same sums in the same order."""
+    draw = random.Random("machine")
+    model = replace(MODELS["llama-3.1-8b"], layers=2)
+    cost = RooflineCost(deployment=Deployment(model=model, gpu="h100"))
+    for number in range(200):
+        experiment = replace(random_kv_experiment(draw), cost=cost, itl_target_ms=50.0)
+        if experiment.policy != "slo_adaptive":  # asks the linear models alone
+            assert differences(experiment) == {}, f"load {number}: {experiment}"
 
 
 @pytest.mark.parametrize("policy", ["chunked", "vllm_v1", "slo_adaptive"])

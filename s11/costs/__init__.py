@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 from s11.costs.breakdown import CostModel, Slice, StepCosts, StepWork
+from s11.costs.fitted import FittedCost
 from s11.costs.linear import LinearCost
+from s11.costs.roofline import RooflineCost
 
-AnyCost = LinearCost
+AnyCost = LinearCost | RooflineCost | FittedCost
 
-COST_MODELS: dict[str, type[AnyCost]] = {cost.name: cost for cost in (LinearCost,)}
+COST_MODELS: dict[str, type[LinearCost] | type[RooflineCost] | type[FittedCost]] = {
+    LinearCost.name: LinearCost,
+    RooflineCost.name: RooflineCost,
+    FittedCost.name: FittedCost,
+}
 
-__all__ = ["COST_MODELS", "AnyCost", "CostModel", "LinearCost", "Slice", "StepCosts", "StepWork"]
+__all__ = [
+    "COST_MODELS",
+    "AnyCost",
+    "CostModel",
+    "FittedCost",
+    "LinearCost",
+    "RooflineCost",
+    "Slice",
+    "StepCosts",
+    "StepWork",
+]

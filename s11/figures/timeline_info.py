@@ -240,19 +240,18 @@ def _same_steps(result: Result, whole: Result) -> bool:
 
 def _scale(experiment: Experiment, whole: Result, axis: Axis) -> tuple[float, float]:
     """Return the height in ms and the shortest length of the axes, chunk size aside."""
-    workload, cost = experiment.workload, experiment.cost
+    workload = experiment.workload
     users = workload.streaming_users
     prompts = sum(request.prompt_tokens for request in workload.requests)
     room = experiment.limits.tokens_per_step() - users
     beside = 0 if experiment.policy == DISAGGREGATED else int(min(prompts, room))
-    largest_ms = cost.step_ms(prefill_tokens=beside, decode_tokens=users)
+    largest_ms = experiment.first_step_ms(beside)
     height_ms = 1.18 * max(largest_ms, experiment.itl_target_ms)
     other_steps = (workload.lead_in_steps + workload.tail_steps) if users else 0
     if axis is Axis.STEP:
         return height_ms, 1.25 * max(16, len(whole.steps))
-    decode_ms = cost.step_ms(prefill_tokens=0, decode_tokens=users)
-    all_at_once_ms = cost.step_ms(prefill_tokens=prompts, decode_tokens=users)
-    return height_ms, 1.25 * (all_at_once_ms + other_steps * decode_ms)
+    whole_ms = experiment.first_step_ms(prompts) + other_steps * experiment.first_step_ms(0)
+    return height_ms, 1.25 * whole_ms
 
 
 def _stretched_until(length: float, needed: float) -> float:

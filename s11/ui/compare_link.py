@@ -88,7 +88,7 @@ class Asked:
             entries=scene.entries,
             rows=tuple([row_of(request) for request in common.workload.requests]),
             limits=common.limits,
-            cost=common.cost,
+            cost=common.cost if isinstance(common.cost, LinearCost) else LinearCost(),
             itl_target_ms=common.itl_target_ms,
         )
 

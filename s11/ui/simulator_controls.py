@@ -12,6 +12,7 @@ from s11.figures.timeline_info import Axis
 from s11.policies import CHUNKING, DISAGGREGATED
 from s11.presets import ABOUT, FLAGS, TITLES
 from s11.ui import simulator_state as state
+from s11.ui.machine import CHAPTER, machine_pills
 from s11.ui.runs import largest_chunk
 from s11.ui.simulator_state import DEFAULTS, ENGINES, LINK_CHECKS, PRESETS, SPEAKS_FOR
 from s11.words import count
@@ -29,7 +30,9 @@ KNOBS = {
 
 def scenario_controls() -> None:
     """Lay the controls that say what is asked of the engine."""
-    places = st.container(key="pair_controls").columns([3, 3, 3, 4, 3], vertical_alignment="bottom")
+    places = st.container(key="pair_controls").columns(
+        [3, 3, 3, 4, 3, 3], vertical_alignment="bottom"
+    )
     with places[0]:
         _number(
             "prompt",
@@ -61,7 +64,9 @@ def scenario_controls() -> None:
             help="Who decides what a step holds.\n\n"
             + "\n".join(f"- **{TITLES[policy]}**: {ABOUT[policy]}" for policy in TITLES),
         )
-    with places[4].popover("Advanced", icon=":material/tune:", width="stretch"):
+    with places[4].popover("Model & GPU", icon=":material/memory:", width="stretch"):
+        machine_pills(state.MODEL_KEY, chapter=True)
+    with places[5].popover("Advanced", icon=":material/tune:", width="stretch"):
         _advanced()
 
 
@@ -209,14 +214,30 @@ def _advanced() -> None:
         ):
             with place:
                 _number(key, label, bounds)
-    cost = st.columns(3)
+    on_a_machine = st.session_state.get(state.MODEL_KEY, CHAPTER) != CHAPTER
+    cost = st.columns(2)
     for place, key, label, step in (
         (cost[0], "fixed", "Fixed cost of a step (ms)", 0.5),
         (cost[1], "prefill", "Cost of a prefill token (ms)", 0.001),
-        (cost[2], "decode", "Cost of a decode token (ms)", 0.01),
+        (cost[0], "decode", "Cost of a decode token (ms)", 0.01),
+        (cost[1], "attended", "Cost of a cached token attended to (ms)", 0.00001),
     ):
         with place:
-            _number(key, label, (0.0, state.MAX_COEFFICIENT_MS, step))
+            _number(
+                key,
+                label,
+                (0.0, state.MAX_COEFFICIENT_MS, step),
+                disabled=on_a_machine,
+                help="The chosen model and GPU say it." if on_a_machine else None,
+            )
+    with cost[0]:
+        _number(
+            "context",
+            "Context of each stream (tokens)",
+            (0, state.MAX_PROMPT, 512),
+            help="What each streaming user has in the KV cache before the first step. It costs "
+            "time on a machine, and where cached tokens have a cost.",
+        )
 
 
 def _flags(knob: str) -> str:

@@ -8,16 +8,23 @@ from typing import Any
 
 import streamlit as st
 
+from s11.catalog import Deployment
 from s11.checks import require_ms
-from s11.costs import LinearCost
+from s11.costs import AnyCost, FittedCost, LinearCost, RooflineCost
+from s11.costs.host import HOST_OF_POLICY
 from s11.experiment import Experiment
 from s11.figures.timeline_info import Axis
+from s11.kv_pool import within_memory
 from s11.plan import EngineLimits, HandOver
 from s11.presets import PRESETS as ENGINE_PRESETS
 from s11.presets import TITLES
 from s11.ui.frame import PICTURE_FORMATS
 from s11.ui.link_checks import one_of, whole
-from s11.workload import Request, chapter_scenario
+from s11.ui.machine import deployment
+from s11.ui.machine import link_checks as machine_checks
+from s11.workload import USER_CONTEXT_TOKENS, Request, chapter_scenario
+
+MODEL_KEY = "model"
 
 MAX_PROMPT, MAX_USERS, MAX_PROMPTS = 131_072, 1_024, 8
 MAX_BUDGET, MIN_TARGET_MS, MAX_TARGET_MS, MAX_COEFFICIENT_MS = 1_048_576, 0.1, 10_000.0, 1_000.0
@@ -42,6 +49,8 @@ DEFAULTS: dict[str, Any] = {
     "fixed": 4.0,
     "prefill": 0.018,
     "decode": 0.05,
+    "attended": 0.0,
+    "context": USER_CONTEXT_TOKENS,
     "axis": str(Axis.TIME),
     "zoom": False,
 }
@@ -50,6 +59,8 @@ PRESETS: dict[str, dict[str, str]] = {
     "32k, chunking off": {"prompt": "32768", "chunking": "false"},
     "32k in 1,024-token chunks": {"prompt": "32768"},
     "Chunk = prompt": {"chunk": "8192"},
+    "Llama-3.1-8B, H100": {"model": "Llama-3.1-8B", "prompt": "32768"},
+    "70B, 4 × H100": {"model": "Llama-3.1-70B", "tp": "4", "prompt": "32768"},
     "Longer than the budget: never runs": {
         "prompt": "32768",
         "chunking": "false",
@@ -120,7 +131,7 @@ def experiment() -> Experiment:
         for number in range(int(value_of("prompts")))
     )
     described = Experiment(
-        workload=replace(scenario, requests=requests),
+        workload=replace(scenario, requests=requests, user_context_tokens=int(value_of("context"))),
         policy=policy(),
         limits=EngineLimits(
             token_budget=value_of("budget"),
@@ -129,11 +140,7 @@ def experiment() -> Experiment:
             mixed=bool(value_of("mixed")),
             prefill_interval=int(value_of("interval")),
         ),
-        cost=LinearCost(
-            fixed_ms=value_of("fixed"),
-            prefill_ms_per_token=value_of("prefill"),
-            decode_ms_per_token=value_of("decode"),
-        ),
+        cost=_cost(),
         itl_target_ms=value_of("target"),
         hand_over=HandOver(
             kv_bytes_per_token=int(value_of("kv_bytes")),
@@ -141,7 +148,30 @@ def experiment() -> Experiment:
             link_latency_ms=value_of("latency"),
         ),
     )
-    return described if value_of("chunking") else described.chunking_off()
+    return within_memory(described if value_of("chunking") else described.chunking_off())
+
+
+def machine() -> Deployment | None:
+    """Return the machine whose steps are simulated; None where coefficients say it all.
+
+    Raises:
+        ValueError: a model that cannot be shared out over so many GPUs.
+    """
+    return deployment(MODEL_KEY, chapter=True)
+
+
+def _cost() -> AnyCost:
+    chosen = machine()
+    if chosen is not None:
+        return RooflineCost(deployment=chosen, engine=HOST_OF_POLICY.get(policy(), "vllm"))
+    coefficients = {
+        "fixed_ms": value_of("fixed"),
+        "prefill_ms_per_token": value_of("prefill"),
+        "decode_ms_per_token": value_of("decode"),
+    }
+    if value_of("attended"):
+        return FittedCost(**coefficients, context_ms_per_token=value_of("attended"))
+    return LinearCost(**coefficients)
 
 
 def view() -> View:
@@ -190,6 +220,9 @@ LINK_CHECKS: dict[str, Callable[[str], Any]] = {
     "fixed": _number(0, MAX_COEFFICIENT_MS),
     "prefill": _number(0, MAX_COEFFICIENT_MS),
     "decode": _number(0, MAX_COEFFICIENT_MS),
+    "attended": _number(0, MAX_COEFFICIENT_MS),
+    "context": whole(0, MAX_PROMPT),
+    **machine_checks(MODEL_KEY, chapter=True),
     "axis": one_of(*Axis),
     "zoom": one_of("true", "false"),
     "picture": one_of(*PICTURE_FORMATS),

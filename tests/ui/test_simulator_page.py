@@ -60,7 +60,12 @@ PRESET_OUTCOMES = {
 }
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_has_an_outcome_or_a_machine():
+    """Those with a machine are looked at in test_simulator_machine."""
+    assert {name for name in PRESETS if "model" not in PRESETS[name]} == set(PRESET_OUTCOMES)
+
+
+@pytest.mark.parametrize("preset", PRESET_OUTCOMES)
 def test_presets_show_what_they_say(page, preset: str):
     stall, ttft, said = PRESET_OUTCOMES[preset]
     app = page(**PRESETS[preset])
@@ -251,6 +256,13 @@ HOSTILE = {
     "fixed": ["-1", "nan"],
     "prefill": ["1e9"],
     "decode": ["x"],
+    "attended": ["-1", "nan", "1e400"],
+    "context": ["-1", "131073", "1.5"],
+    "model": ["llama-3.1-8b", "GPT-9", ""],
+    "gpu": ["h100", "H1000"],
+    "tp": ["3", "16", "1.0"],
+    "precision": ["int4"],
+    "config": ["{}", "[" * 3000, "{" + "x" * 5000, '{"hidden_size": 1e999}'],
     "axis": ["sideways"],
     "zoom": ["2"],
     "picture": ["GIF"],

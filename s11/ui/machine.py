@@ -1,0 +1,220 @@
+"""The choice of a machine, shared by pages: model, GPU, tensor parallelism, precision.
+
+Its values are the link's: `gpu`, `tp`, `precision`, the model under a name of the page's own
+choosing, and `config`, what a pasted or uploaded config.json says of a model that is not listed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import streamlit as st
+
+from s11.catalog import GPUS, MODELS, PRECISIONS, TENSOR_PARALLEL, Deployment, Model
+from s11.catalog.huggingface import model_from_config
+from s11.costs.constants import constants_of
+from s11.ui.link_checks import one_of
+
+CHAPTER = "Chapter"
+OWN = "Own model"
+GPU_LABELS = {
+    "a100-40": "A100 40 GB",
+    "a100-80": "A100 80 GB",
+    "h100": "H100",
+    "h200": "H200",
+    "b200": "B200",
+    "l40s": "L40S",
+    "l4": "L4",
+    "a40": "A40",
+    "a6000": "A6000",
+}
+DEFAULTS = {"gpu": "H100", "tp": "1", "precision": "bf16", "config": ""}
+DEFAULT_MODEL = "Llama-3.1-8B"
+MAX_CONFIG_CHARACTERS = 4_000  # of a link; a pasted file may be longer, see huggingface
+CONFIG_KEYS = {
+    "hidden": "hidden_size",
+    "layers": "num_hidden_layers",
+    "ffn": "intermediate_size",
+    "heads": "num_attention_heads",
+    "kv_heads": "num_key_value_heads",
+    "head_dim": "head_dim",
+    "vocab": "vocab_size",
+    "max_positions": "max_position_embeddings",
+    "tied_embeddings": "tie_word_embeddings",
+}
+
+
+def _config(text: str) -> str:
+    if len(text) > MAX_CONFIG_CHARACTERS:
+        raise ValueError(
+            f"value: {len(text):,} characters are too many (allowed: {MAX_CONFIG_CHARACTERS:,})"
+        )
+    if text:
+        model_from_config(text)
+    return text
+
+
+def link_checks(model_key: str, *, chapter: bool) -> dict[str, Callable[[str], Any]]:
+    """Return the checks of the machine's parameters, for a page's own."""
+    titles = [model.title for model in MODELS.values()]
+    return {
+        model_key: one_of(*([CHAPTER] if chapter else []), *titles, OWN),
+        "gpu": one_of(*GPU_LABELS.values()),
+        "tp": one_of(*map(str, TENSOR_PARALLEL)),
+        "precision": one_of(*PRECISIONS),
+        "config": _config,
+    }
+
+
+def machine_pills(model_key: str, *, chapter: bool) -> None:
+    """Lay the pills; what they hold is read with `deployment`."""
+    titles = [model.title for model in MODELS.values()]
+    options = [*([CHAPTER] if chapter else []), *titles, OWN]
+    _pills(
+        "Model",
+        options,
+        CHAPTER if chapter else DEFAULT_MODEL,
+        model_key,
+        help="Dense decoder-only models; Chapter: three coefficients, no machine."
+        if chapter
+        else "Dense decoder-only models.",
+    )
+    chosen = _value(model_key, CHAPTER if chapter else DEFAULT_MODEL)
+    if chosen == OWN:
+        _own_model()
+    off = chosen == CHAPTER
+    _pills(
+        "GPU",
+        list(GPU_LABELS.values()),
+        DEFAULTS["gpu"],
+        "gpu",
+        disabled=off,
+        help="Measured: A100 80 GB, H100, L40S. The others take the efficiencies of their "
+        "family's measured GPU, with their own datasheet's peaks.",
+    )
+    left, right = st.columns(2)
+    with left:
+        _pills(
+            "GPUs that share the model (TP)",
+            list(map(str, TENSOR_PARALLEL)),
+            DEFAULTS["tp"],
+            "tp",
+            disabled=off,
+            help="Tensor parallelism: each GPU holds a share of every layer, and two all-reduces "
+            "a layer put the shares together.",
+        )
+    with right:
+        _pills(
+            "Weights",
+            list(PRECISIONS),
+            DEFAULTS["precision"],
+            "precision",
+            disabled=off,
+            help="fp8: half the bytes, and on Hopper, Ada and Blackwell twice the arithmetic. "
+            "The KV cache stays in bf16.",
+        )
+
+
+def deployment(model_key: str, *, chapter: bool) -> Deployment | None:
+    """Return the chosen machine; None for the chapter's cost.
+
+    Raises:
+        ValueError: heads that cannot be shared out, or no config.json for an own model.
+    """
+    chosen = _value(model_key, CHAPTER if chapter else DEFAULT_MODEL)
+    if chosen == CHAPTER:
+        return None
+    if chosen == OWN:
+        text = _value("config", "")
+        if not text:
+            raise ValueError(
+                "config: nothing is pasted yet for the own model (allowed: a Hugging Face "
+                "config.json of a dense decoder)"
+            )
+        model = model_from_config(text)
+    else:
+        model = next(model for model in MODELS.values() if model.title == chosen)
+    label = _value("gpu", DEFAULTS["gpu"])
+    return Deployment(
+        model=model,
+        gpu=next(name for name, shown in GPU_LABELS.items() if shown == label),
+        tensor_parallel=int(_value("tp", DEFAULTS["tp"])),
+        precision=_value("precision", DEFAULTS["precision"]),
+    )
+
+
+def calibration_note(machine: Deployment) -> str:
+    """Return on what measurements the machine's step times rest, in a sentence."""
+    constants = constants_of(machine.gpu, machine.precision)
+    title = GPUS[machine.gpu].title
+    if constants.calibrated:
+        return f"{title}: calibrated on measured kernels."
+    if constants.inherits is None:
+        return f"{title}: calibrated on measured kernels in bf16, not in {machine.precision}."
+    return (
+        f"{title}: not calibrated. It takes the efficiencies of {GPUS[constants.inherits].title} "
+        "with its own datasheet's peaks."
+    )
+
+
+def compact_config(model: Model) -> str:
+    """Return the least config.json that describes the model, for a link."""
+    sizes = asdict(model)
+    config: dict[str, Any] = {key: sizes[name] for name, key in CONFIG_KEYS.items()}
+    config |= {"hidden_act": "silu" if model.gated else "gelu", "_name_or_path": model.name}
+    config["model_type"] = "llama" if model.gated else "gpt_neox"
+    if model.parallel_attention:
+        config["parallel_attn"] = True
+    return json.dumps(config, separators=(",", ":"))
+
+
+def _own_model() -> None:
+    st.file_uploader(
+        "config.json", type="json", key="config_file", max_upload_size=1, on_change=_take_file
+    )
+    st.text_area(
+        "Or paste it",
+        value=DEFAULTS["config"],
+        key="config",
+        bind="query-params",
+        height=100,
+        on_change=_compact,
+        help="A Hugging Face config.json. What it says of the model's sizes goes into the link.",
+    )
+    refused = st.session_state.pop("config_refused", None)
+    if refused:
+        st.error(f"{refused}.", icon=":material/error:")
+
+
+def _take_file() -> None:
+    file = st.session_state.get("config_file")
+    if file is not None:
+        _keep(file.getvalue().decode("utf-8", errors="replace"))
+
+
+def _compact() -> None:
+    text = st.session_state.get("config") or ""
+    if text:
+        _keep(text)
+
+
+def _keep(text: str) -> None:
+    """Keep what a config.json says in few words; of one that is refused, why."""
+    try:
+        st.session_state["config"] = compact_config(model_from_config(text))
+    except ValueError as error:
+        st.session_state["config"] = ""
+        st.session_state["config_refused"] = str(error)
+
+
+def _pills(label: str, options: list[str], default: str, key: str, **more: Any) -> None:
+    st.pills(
+        label, options=options, default=default, key=key, bind="query-params", required=True, **more
+    )
+
+
+def _value(key: str, default: str) -> str:
+    return str(st.session_state.get(key) or default)
