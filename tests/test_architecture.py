@@ -24,6 +24,7 @@ ROWS = (
         "metrics",
         "sweeps",
         "piggyback",
+        "piggyback_rides",
         "tuning",
         "budgets",
         "exports",

@@ -141,8 +141,9 @@ class FittedCost:
         for name, ms in (
             ("prefill", self.prefill_ms_per_token),
             ("decode", self.decode_ms_per_token),
-            ("context", self.context_ms_per_token),
         ):
             if ms:
                 parts.append(f"{ms:.3g}·{name}")
-        return f"step = {' + '.join(parts)} ms, fitted"
+        attended = self.context_ms_per_token  # a cached token costs nanoseconds
+        context = f" + {1e6 * attended:,.3g} ns·context" if attended else ""
+        return f"step = {' + '.join(parts)} ms{context}, fitted"

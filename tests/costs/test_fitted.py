@@ -115,7 +115,7 @@ def test_the_terms_name_their_columns() -> None:
 
 
 def test_the_formula_leaves_out_what_costs_nothing() -> None:
-    assert COST.formula() == ("step = 6 + 0.02·prefill + 0.04·decode + 0.0001·context ms, fitted")
+    assert COST.formula() == "step = 6 + 0.02·prefill + 0.04·decode ms + 100 ns·context, fitted"
     without = FittedCost(**COEFFICIENTS | {"prefill_ms_per_token": 0, "context_ms_per_token": 0})
     assert without.formula() == "step = 6 + 0.04·decode ms, fitted"
 

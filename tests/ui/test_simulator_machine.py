@@ -123,7 +123,7 @@ def test_cached_tokens_can_have_a_cost(page):
     """
     app = page(attended="0.0001")
     assert stall(app) == "26.8 ms"
-    assert "0.0001·context ms, fitted" in caption(app)
+    assert "0.05·decode ms + 100 ns·context, fitted" in caption(app)
 
 
 def test_every_gpu_of_the_catalog_can_be_chosen():
