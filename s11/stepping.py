@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import accumulate, islice, repeat
 
@@ -38,6 +39,7 @@ class StepRunner:
         now_ms: float,
     ) -> None:
         self.batch, self.notes, self.cost = batch, notes, experiment.cost
+        self.counts_only = experiment.cost.counts_only
         self.budget = experiment.limits.tokens_per_step()
         self.max_steps = max_steps
         self.stopped = False
@@ -79,51 +81,31 @@ class StepRunner:
         until_ms = math.inf
         if self.arrived < len(self.arrivals_ms):
             until_ms = self.arrivals_ms[self.arrived]
-        ends_ms, ran, begin_ms = notes.ends_ms, 0, self.now_ms
-        most: float = min(steps, self.max_steps - len(ends_ms))
+        ends_ms = notes.ends_ms
+        before = len(ends_ms)
+        most: float = min(steps, self.max_steps - before)
         to_an_end = self._decodes_until_an_end() if decoding else math.inf
         if to_an_end < most:
             most = to_an_end
-        now_ms = begin_ms
-        cost = self.cost
-        duration_ms = 0.0
-        if cost.counts_only:
-            duration_ms = cost.step_ms(prefill_tokens=prefill_tokens, decode_tokens=decoding)
+        if self.counts_only:
+            duration_ms = self.cost.step_ms(prefill_tokens=prefill_tokens, decode_tokens=decoding)
             notes.durations_ms.append(duration_ms)
-        if not cost.counts_only:
+            now_ms = self._equal_steps(duration_ms, most, until_ms)
+        else:
             known, remaining = batch.known_tokens, batch.remaining_tokens
-            durations_ms = cost.successive_ms(
+            durations_ms = self.cost.successive_ms(
                 slices=[(known[part[0]] - remaining[part[0]], part[1]) for part in slices],
                 decode_tokens=decoding,
                 decode_context_tokens=context,
             )
-            for duration_ms in islice(durations_ms, int(most)):
-                now_ms += duration_ms
-                ends_ms.append(now_ms)
-                notes.durations_ms.append(duration_ms)
-                ran += 1
-                if now_ms >= until_ms:
-                    break
-        elif most <= SHORT_RUN or now_ms + SHORT_RUN * duration_ms >= until_ms:
-            while ran < most:
-                now_ms += duration_ms
-                ends_ms.append(now_ms)
-                ran += 1
-                if now_ms >= until_ms:
-                    break
-        else:
-            if until_ms < math.inf:
-                most = min(most, int((until_ms - now_ms) / duration_ms) + 2)
-            run_ms = list(accumulate(repeat(duration_ms, int(most)), initial=now_ms))
-            ran = min(int(most), bisect_left(run_ms, until_ms, lo=1))
-            ends_ms += run_ms[1 : ran + 1]
-            now_ms = run_ms[ran]
+            now_ms = self._varied_steps(islice(durations_ms, int(most)), until_ms)
+        ran = len(ends_ms) - before
         if ran < steps and len(ends_ms) == self.max_steps:
             self.stopped = self.stopped or not (now_ms >= until_ms or ran == to_an_end)
-        if now_ms == begin_ms and ran:
+        if now_ms == self.now_ms and ran:
             raise ValueError(
-                f"cost: a step of {duration_ms:g} ms is too short to move a clock that "
-                f"stands at {now_ms:g} ms"
+                f"cost: a step of {notes.durations_ms[-1]:g} ms is too short to move a clock "
+                f"that stands at {now_ms:g} ms"
             )
         self.now_ms = now_ms
         notes.runs.append(
@@ -142,6 +124,35 @@ class StepRunner:
             self.decode_steps += ran
             batch.decode_context_tokens += ran * decoding
         return ran
+
+    def _equal_steps(self, duration_ms: float, most: float, until_ms: float) -> float:
+        """Run steps of one duration up to `most`, or past `until_ms`; return the time then."""
+        ends_ms, now_ms, ran = self.notes.ends_ms, self.now_ms, 0
+        if most <= SHORT_RUN or now_ms + SHORT_RUN * duration_ms >= until_ms:
+            while ran < most:
+                now_ms += duration_ms
+                ends_ms.append(now_ms)
+                ran += 1
+                if now_ms >= until_ms:
+                    break
+            return now_ms
+        if until_ms < math.inf:
+            most = min(most, int((until_ms - now_ms) / duration_ms) + 2)
+        run_ms = list(accumulate(repeat(duration_ms, int(most)), initial=now_ms))
+        ran = min(int(most), bisect_left(run_ms, until_ms, lo=1))
+        ends_ms += run_ms[1 : ran + 1]
+        return run_ms[ran]
+
+    def _varied_steps(self, durations_ms: Iterator[float], until_ms: float) -> float:
+        """Run steps of these durations, or past `until_ms`; return the time then."""
+        notes, now_ms = self.notes, self.now_ms
+        for duration_ms in durations_ms:
+            now_ms += duration_ms
+            notes.ends_ms.append(now_ms)
+            notes.durations_ms.append(duration_ms)
+            if now_ms >= until_ms:
+                break
+        return now_ms
 
     def _decodes_until_an_end(self) -> float:
         """Return after how many decode steps the next request has its last token."""

@@ -99,6 +99,24 @@ class DecodeAttention:
         """
         return self._ms(sequences, context_tokens_sum, self.token_ms * context_tokens_sum)
 
+    def terms(self, sequences: int) -> tuple[float, float, float, float]:
+        """Return a, b, c and d of a + b·x + c·x / (x + d), the time with x cached tokens, in ms.
+
+        For a given number of sequences, bytes and arithmetic both grow with the sum of their
+        contexts, and so does the soft maximum of the two.
+        """
+        blocks = sequences * self.blocks_per_sequence
+        waves = self.split_waves * blocks - self.unsplit * (-blocks // self.sm_count)
+        compute_ms = self.key_ms * waves / sequences  # for one token of context
+        memory_ms = self.token_ms
+        joined = (memory_ms * memory_ms) ** 2 + (compute_ms * compute_ms) ** 2
+        return (
+            float(self.floor_ms + self.block_ms * sequences),
+            float(joined**0.25),
+            float(self.ramp_ms),
+            float(self.l2_tokens),
+        )
+
     def repeated_ms(self, sequences: Numbers, context_tokens_sum: Numbers) -> Numbers:
         """Return the same for a benchmark, which runs one kernel over and over, in ms.
 

@@ -80,7 +80,10 @@ class RooflineCost:
         duration_ms = kernels.tokens_ms(prefill_tokens + decode_tokens)
         duration_ms += kernels.rows_ms(decode_tokens + len(slices))
         if decode_tokens:
-            duration_ms += kernels.decode_attention_ms(decode_tokens, decode_context_tokens)
+            least_ms, token_ms, ramp_ms, ramp_tokens = kernels.decode_terms(decode_tokens)
+            context = decode_context_tokens
+            duration_ms += least_ms
+            duration_ms += token_ms * context + ramp_ms * context / (context + ramp_tokens)
         if slices:
             duration_ms += kernels.prefill_attention_ms(slices)
         return duration_ms
@@ -94,18 +97,21 @@ class RooflineCost:
         for _, slice_tokens in slices:
             tokens += slice_tokens
         base_ms = kernels.tokens_ms(tokens) + kernels.rows_ms(decode_tokens + len(slices))
-        decode_ms, prefill_ms = kernels.decode_attention_ms, kernels.prefill_attention_ms
+        token_ms, ramp_ms, ramp_tokens = 0.0, 0.0, 1.0
+        context = decode_context_tokens if decode_tokens else 0
+        if decode_tokens:
+            least_ms, token_ms, ramp_ms, ramp_tokens = kernels.decode_terms(decode_tokens)
+            base_ms += least_ms
+        while not slices:
+            yield base_ms + (token_ms * context + ramp_ms * context / (context + ramp_tokens))
+            context += decode_tokens
         while True:
             duration_ms = base_ms
             if decode_tokens:
-                duration_ms += decode_ms(decode_tokens, decode_context_tokens)
-                decode_context_tokens += decode_tokens
-            if slices:
-                duration_ms += prefill_ms(slices)
-                yield duration_ms
-                slices = [(start + tokens, tokens) for start, tokens in slices]
-            else:
-                yield duration_ms
+                duration_ms += token_ms * context + ramp_ms * context / (context + ramp_tokens)
+                context += decode_tokens
+            yield duration_ms + kernels.prefill_attention_ms(slices)
+            slices = [(start + own, own) for start, own in slices]
 
     def breakdown(self, work: StepWork) -> StepCosts:
         """Return what each step spends on what, in ms, for all steps at once.

@@ -37,7 +37,9 @@ class StepKernels:
         self.chunks = ChunkAttention.of(**heads, constants=self.constants.prefill_attention)
         self.decodes = DecodeAttention.of(**heads, constants=self.constants.decode_attention)
         self._by_tokens: dict[int, float] = {}
+        self._parts_by_tokens: dict[int, tuple[float, float, float]] = {}
         self._by_rows: dict[int, float] = {}
+        self._by_decodes: dict[int, tuple[float, float, float, float]] = {}
 
     def tokens_ms(self, tokens: int) -> float:
         """Return what depends on the step's tokens alone, in ms: all layers' products, the
@@ -61,6 +63,12 @@ class StepKernels:
 
     def token_parts_ms(self, tokens: int) -> tuple[float, float, float]:
         """Return the milliseconds of products, elementwise operators and all-reduces."""
+        parts = self._parts_by_tokens.get(tokens)
+        if parts is None:
+            parts = self._parts_by_tokens[tokens] = self._token_parts_ms(tokens)
+        return parts
+
+    def _token_parts_ms(self, tokens: int) -> tuple[float, float, float]:
         if not tokens:
             return 0.0, 0.0, 0.0
         deployment = self.deployment
@@ -110,6 +118,18 @@ class StepKernels:
     def prefill_attention_ms(self, slices: Sequence[Slice]) -> float:
         """Return the attention of a step's prefill slices in all layers, in ms."""
         return self.layers * self.chunks.together_ms([(own, start) for start, own in slices])
+
+    def decode_terms(self, decodes: int) -> tuple[float, float, float, float]:
+        """Return a, b, c and d of a + b·x + c·x / (x + d): the attention of so many decodes in
+        all layers with x tokens in their contexts, in ms.
+        """
+        terms = self._by_decodes.get(decodes)
+        if terms is None:
+            least_ms, token_ms, ramp_ms, ramp_tokens = self.decodes.terms(decodes)
+            layers = self.layers
+            terms = layers * least_ms, layers * token_ms, layers * ramp_ms, ramp_tokens
+            self._by_decodes[decodes] = terms
+        return terms
 
     def decode_attention_ms(self, decodes: Any, context_tokens: Any) -> Any:
         """Return the attention of a step's decodes in all layers, in ms; arrays too."""
