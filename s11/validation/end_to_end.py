@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from s11.catalog import PRECISIONS, TENSOR_PARALLEL, Deployment, gpu_of_measured, model_of_measured
+from s11.catalog import TENSOR_PARALLEL, Deployment, gpu_of_measured, model_of_measured
 from s11.costs.constants import constants_of
 from s11.validation.errors import Comparison
+from s11.validation.kernels import DTYPES
 from s11.validation.serving import ServingMeans, ServingRun, serve
 from s11.validation.tables import COUNT, MILLISECONDS, TEXT, Column, MeasuredTable
 
@@ -28,7 +29,15 @@ COLUMNS: dict[str, Column] = {
     "mean_ttft_ms": MILLISECONDS,
     "mean_tpot_ms": MILLISECONDS,
 }
-BACKENDS = ("vllm", "sglang", "trtllm")
+BACKENDS = {
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "trtllm": "trtllm",
+    "tensorrt-llm": "trtllm",
+    "tensorrt_llm": "trtllm",
+}
+"""By the name in a table, the engine as it is called here."""
+
 MOST_TOKENS_SERVED = 400_000_000  # of a run's ten requests a client: bounds its steps and memory
 Progress = Callable[[int, int], None]
 
@@ -50,14 +59,14 @@ def serving_run(table: MeasuredTable, row: int) -> ServingRun:
     Raises:
         ValueError: an engine, a model, a GPU or a precision that is not modelled.
     """
-    backend = str(table.columns["backend"][row])
-    if backend not in BACKENDS:
-        raise ValueError(f"backend: {backend!r} is not modelled (allowed: {', '.join(BACKENDS)})")
-    precision = str(table.columns["precision"][row])
-    if precision not in PRECISIONS:
-        raise ValueError(
-            f"precision: {precision!r} is not modelled (allowed: {', '.join(PRECISIONS)})"
-        )
+    named = str(table.columns["backend"][row])
+    backend = BACKENDS.get(named.lower())
+    if backend is None:
+        raise ValueError(f"backend: {named!r} is not modelled (allowed: {', '.join(BACKENDS)})")
+    named = str(table.columns["precision"][row])
+    precision = DTYPES.get(named.lower())
+    if precision is None:
+        raise ValueError(f"precision: {named!r} is not modelled (allowed: {', '.join(DTYPES)})")
     size = int(table.numbers("tp")[row])
     if size not in TENSOR_PARALLEL:
         raise ValueError(f"tp: {size} is not modelled (allowed: 1, 2, 4, 8)")
@@ -118,7 +127,7 @@ def group_of(row: Served) -> str:
 
 
 def _engine_place(row: Served) -> int:
-    return BACKENDS.index(row.run.backend)
+    return list(BACKENDS.values()).index(row.run.backend)
 
 
 def comparisons(served: list[Served]) -> Iterator[Comparison]:

@@ -189,6 +189,14 @@ def test_a_run_not_modelled_is_left_out_by_its_row(folder, changes, sentence):
     assert [row.points for row in validation.rows] == [1, 1, 1]
 
 
+def test_engines_and_precisions_are_known_by_their_other_names(folder):
+    alike = {**SERVED, "backend": "TensorRT-LLM", "precision": "BFloat16"}
+    plain = {**SERVED, "backend": "trtllm", "precision": "bf16"}
+    validation = validate(folder({"end_to_end.csv": [plain, alike]}))
+    assert validation.left_out == ()
+    assert validation.served[0].run == validation.served[1].run
+
+
 @pytest.mark.parametrize(
     "changes", [{"heads": 30, "kv_heads": 7}, {"tp": 3}, {"hidden": 1_000_000}, {"heads": 8192}]
 )
