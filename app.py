@@ -19,6 +19,10 @@ page = st.navigation(
             "pages/simulator.py", title="Simulator", icon=":material/view_timeline:", default=True
         ),
         st.Page("pages/compare.py", title="Compare schedulers", icon=":material/compare_arrows:"),
+        st.Page("pages/chunk_size.py", title="Chunk size", icon=":material/tune:"),
+        st.Page("pages/piggybacking.py", title="Piggybacking", icon=":material/hub:"),
+        st.Page("pages/models.py", title="Models & trust", icon=":material/verified:"),
+        st.Page("pages/measurements.py", title="Your measurements", icon=":material/upload_file:"),
         st.Page("pages/mask.py", title="Mask & positions", icon=":material/grid_on:"),
         st.Page("pages/prefix.py", title="Prefix cache", icon=":material/account_tree:"),
     ],

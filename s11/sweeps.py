@@ -25,6 +25,9 @@ class SweepPoint:
 
 
 MOST_TRIED = 5_000
+IN_BLOCKS = ("sglang", "tensorrt_llm")
+GRAIN_TOKENS = 16
+GRAINS_ABOVE, GRAINS_BELOW = 16, 8  # 256 tokens: the most rows that a kernel's tile has
 
 
 def chunk_sizes(*, smallest: int, largest: int) -> tuple[int, ...]:
@@ -53,25 +56,29 @@ def sweep_chunk_sizes(
 
     `progress` is called with (done, all) after each run.
     """
-    prompt_tokens = longest_prompt_tokens(experiment)
     points = []
     for done, size in enumerate(sizes, start=1):
-        metrics = run(experiment.with_chunk_tokens(size), max_steps=max_steps)
-        ttft_ms = metrics.ttft_ms
-        points.append(
-            SweepPoint(
-                chunk_tokens=size,
-                itl_p99_ms=metrics.itl_p99_ms,
-                longest_stall_ms=metrics.longest_stall_ms,
-                ttft_ms=ttft_ms,
-                prefill_tokens_per_s=1000 * prompt_tokens / ttft_ms if ttft_ms else None,
-                steps_over_target=metrics.steps_over_target,
-                step_count=metrics.step_count,
-            )
-        )
+        points.append(sweep_point(experiment, size, max_steps=max_steps))
         if progress:
             progress(done, len(sizes))
     return tuple(points)
+
+
+def sweep_point(
+    experiment: Experiment, chunk_tokens: int, *, max_steps: int = DEFAULT_MAX_STEPS
+) -> SweepPoint:
+    """Return what one chunk size gives."""
+    metrics = run(experiment.with_chunk_tokens(chunk_tokens), max_steps=max_steps)
+    ttft_ms, prompt_tokens = metrics.ttft_ms, longest_prompt_tokens(experiment)
+    return SweepPoint(
+        chunk_tokens=chunk_tokens,
+        itl_p99_ms=metrics.itl_p99_ms,
+        longest_stall_ms=metrics.longest_stall_ms,
+        ttft_ms=ttft_ms,
+        prefill_tokens_per_s=1000 * prompt_tokens / ttft_ms if ttft_ms else None,
+        steps_over_target=metrics.steps_over_target,
+        step_count=metrics.step_count,
+    )
 
 
 def run(experiment: Experiment, *, max_steps: int = DEFAULT_MAX_STEPS) -> Metrics:
@@ -91,7 +98,8 @@ def knee(points: Sequence[SweepPoint]) -> SweepPoint | None:
     There the two are in balance: a larger chunk would cost as large a share of smoothness
     as it would save of the wait for the first token. With the linear model it lies where a
     chunk's own work equals the rest of its step: stall a + bc, TTFT (a + bc) n/c, product
-    (a + bc)^2 n/c, least at c = a/b.
+    (a + bc)^2 n/c, least at c = a/b. With a roofline the same holds of the slope b that it has
+    there: flat while the weights' read covers the chunk's arithmetic, steep beyond.
     """
     known = [p for p in points if p.longest_stall_ms and p.ttft_ms]
     return min(known, key=lambda p: (p.longest_stall_ms or 0) * (p.ttft_ms or 0), default=None)
@@ -102,33 +110,113 @@ def largest_chunk_within_target(
 ) -> int | None:
     """Return the largest chunk, in tokens, with which no step and no gap exceeds the ITL target.
 
-    A step that holds one full chunk bounds it from above. Where all prompts arrive together
-    and nobody decodes after them, a larger chunk never makes the longest step shorter, and
-    bisection finds the rest. Otherwise it can (prompts may meet in a step at one chunk size
-    and miss each other at another): the sizes below the bound are tried one by one, at most
-    `MOST_TRIED` of them, then bisection goes on below.
+    What is returned was simulated and meets the target, whatever the cost model.
+
+    Where counts alone say what a step costs, a step that holds one full chunk bounds it from
+    above. Where all prompts arrive together and nobody decodes after them, a larger chunk never
+    makes the longest step shorter, and bisection finds the rest. Otherwise it can (prompts may
+    meet in a step at one chunk size and miss each other at another): the sizes below the bound
+    are tried one by one, at most `MOST_TRIED` of them, then bisection goes on below.
+
+    Where what is attended to costs too, the answer is a multiple of `GRAIN_TOKENS` (or the whole
+    prompt; below one grain, a power of two). See `_largest_in_grains`.
 
     None where even one-token chunks exceed the target, or no prompt ever runs.
     """
-    target_ms, users = experiment.itl_target_ms, experiment.workload.streaming_users
-    requests = experiment.workload.requests
-    together = len({request.arrival_ms for request in requests}) == 1
-    in_blocks = experiment.policy in ("sglang", "tensorrt_llm")
-    monotone = (
-        together and not in_blocks and all(request.output_tokens == 1 for request in requests)
-    )
-    apart = experiment.policy == "sglang" and not experiment.limits.mixed
-    counted = users if experiment.policy == "sglang" and experiment.limits.mixed else 0
+    longest = longest_prompt_tokens(experiment)
+    if longest == 0:
+        return None
+    meets = _meeting(experiment, max_steps)
+    if meets(longest):
+        return longest
+    if _apart(experiment) and experiment.workload.streaming_users:
+        return None  # the streams stand still for all of a prompt: more chunks, longer
+    if not experiment.cost.counts_only:
+        return _largest_in_grains(experiment, longest, meets)
 
     def alone(chunk_tokens: int) -> bool:
-        """Whether a step with one full chunk meets the target: cut to blocks, where it is."""
-        if in_blocks:
-            chunk_tokens = max(0, chunk_tokens - counted)
-            chunk_tokens -= chunk_tokens % experiment.limits.block_size
         step_ms = experiment.cost.step_ms(
-            prefill_tokens=chunk_tokens, decode_tokens=0 if apart else users
+            prefill_tokens=_whole_blocks(experiment, chunk_tokens),
+            decode_tokens=_riding(experiment),
         )
-        return step_ms <= target_ms
+        return step_ms <= experiment.itl_target_ms
+
+    bound = _largest(alone, longest)
+    for size in range(bound, max(0, bound - (1 if _monotone(experiment) else MOST_TRIED)), -1):
+        if meets(size):
+            return size
+    return _largest(meets, bound - 1) or None
+
+
+def longest_chunk_step_ms(experiment: Experiment, chunk_tokens: int) -> float:
+    """Return what the longest step of the longest prompt takes by itself, without simulating.
+
+    Its last full chunk attends to most, or the rest of the prompt behind it does; the streams'
+    contexts have grown by a token a step by then.
+    """
+    workload, limits = experiment.workload, experiment.limits
+    prompt_tokens, riding = longest_prompt_tokens(experiment), _riding(experiment)
+    full = min(prompt_tokens, _whole_blocks(experiment, chunk_tokens))
+    if limits.token_budget is not None:
+        full = min(full, limits.token_budget - riding)
+    if full <= 0:
+        slices = [(0, 0)]
+    else:
+        whole_chunks, rest = divmod(prompt_tokens, full)
+        slices = [((whole_chunks - 1) * full, full)]
+        slices += [(whole_chunks * full, rest)] if rest else []
+    steps_ms = []
+    for start_token, tokens in slices:
+        passed = workload.lead_in_steps + (start_token // full if full > 0 else 0)
+        steps_ms.append(
+            experiment.cost.step_ms(
+                prefill_tokens=tokens,
+                decode_tokens=riding,
+                slices=((start_token, tokens),) if tokens else (),
+                decode_context_tokens=riding * (workload.user_context_tokens + passed),
+            )
+        )
+    return max(steps_ms)
+
+
+def _largest_in_grains(
+    experiment: Experiment, longest: int, meets: Callable[[int], bool]
+) -> int | None:
+    """Return the largest multiple of `GRAIN_TOKENS` below the longest prompt that meets the target.
+
+    Quick, as every simulation costs a step's price for each chunk: the prompt's longest step by
+    itself bounds the chunk. A small chunk can be over the target where a larger one is not (the
+    streams' contexts grow while it takes its many steps), so powers of two and the halves
+    between are asked first, then bisection finds the bound between the largest that holds and
+    the next. Kernels' tiles make that not quite monotone, so all grains within a tile above are
+    asked too. From there down each is simulated; below `GRAINS_BELOW` that fail (prompts that
+    share steps, blocks that run short), bisection.
+    """
+
+    def alone(chunk_tokens: int) -> bool:
+        return longest_chunk_step_ms(experiment, chunk_tokens) <= experiment.itl_target_ms
+
+    highest = (longest - 1) // GRAIN_TOKENS
+    coarse = {size * half // 2 for size in chunk_sizes(smallest=1, largest=highest or 1)
+              for half in (2, 3)}  # fmt: skip
+    low = max((n for n in coarse if n <= highest and alone(n * GRAIN_TOKENS)), default=0)
+    if low:
+        end = min([n for n in coarse if n > low] + [highest + 1])
+        bound = low + _largest(lambda more: alone((low + more) * GRAIN_TOKENS), end - low - 1)
+        for grains in range(min(bound + GRAINS_ABOVE, highest), max(0, bound - GRAINS_BELOW), -1):
+            size = grains * GRAIN_TOKENS
+            if alone(size) and meets(size):
+                return size
+        grains = _largest(lambda n: meets(n * GRAIN_TOKENS), bound - GRAINS_BELOW)
+        if grains:
+            return grains * GRAIN_TOKENS
+    small = [size for size in (8, 4, 2, 1) if size < longest and alone(size)]
+    return next((size for size in small if meets(size)), None)
+
+
+def _meeting(experiment: Experiment, max_steps: int) -> Callable[[int], bool]:
+    """Return whether a run at a chunk size meets the target, as a function of the size."""
+    target_ms, monotone = experiment.itl_target_ms, _monotone(experiment)
 
     def meets(chunk_tokens: int) -> bool:
         result = simulate(experiment.with_chunk_tokens(chunk_tokens), max_steps=max_steps)
@@ -139,18 +227,36 @@ def largest_chunk_within_target(
         known = monotone or not result.stopped_at_max_steps
         return known and not over and bool(result.prefilling.steps.prefill_tokens.any())
 
-    longest = longest_prompt_tokens(experiment)
-    if longest == 0:
-        return None
-    if meets(longest):
-        return longest
-    if apart and users:  # the streams stand still for all of a prompt: more chunks, longer
-        return None
-    bound = _largest(alone, longest)
-    for size in range(bound, max(0, bound - (1 if monotone else MOST_TRIED)), -1):
-        if meets(size):
-            return size
-    return _largest(meets, bound - 1) or None
+    return meets
+
+
+def _monotone(experiment: Experiment) -> bool:
+    """Return whether a larger chunk can never make the longest step shorter."""
+    requests = experiment.workload.requests
+    return (
+        experiment.cost.counts_only
+        and len({request.arrival_ms for request in requests}) == 1
+        and experiment.policy not in IN_BLOCKS
+        and all(request.output_tokens == 1 for request in requests)
+    )
+
+
+def _apart(experiment: Experiment) -> bool:
+    """Return whether prefill steps let the decodes stand still."""
+    return experiment.policy == "sglang" and not experiment.limits.mixed
+
+
+def _riding(experiment: Experiment) -> int:
+    return 0 if _apart(experiment) else experiment.workload.streaming_users
+
+
+def _whole_blocks(experiment: Experiment, chunk_tokens: int) -> int:
+    """Return what of a chunk size is prompt: cut to blocks, where the engine cuts to blocks."""
+    if experiment.policy not in IN_BLOCKS:
+        return chunk_tokens
+    counted = _riding(experiment) if experiment.policy == "sglang" else 0
+    chunk_tokens = max(0, chunk_tokens - counted)
+    return chunk_tokens - chunk_tokens % experiment.limits.block_size
 
 
 def _largest(holds: Callable[[int], bool], highest: int) -> int:

@@ -8,13 +8,16 @@ from s11 import (
     EngineLimits,
     Experiment,
     LinearCost,
+    Result,
     chapter_scenario,
     largest_chunk_within_target,
     measure,
     simulate,
     sweep_chunk_sizes,
 )
-from s11.sweeps import SweepPoint, chunk_sizes, knee
+from s11.catalog import MODELS, Deployment
+from s11.costs import FittedCost, RooflineCost
+from s11.sweeps import SweepPoint, chunk_sizes, knee, longest_chunk_step_ms
 from tests.loads import load, request
 
 
@@ -214,3 +217,120 @@ def test_the_largest_chunk_of_engines_that_cut_to_blocks(
 
     expected = max((size for size in range(1, prompt + 1) if meets(size)), default=None)
     assert largest_chunk_within_target(experiment) == expected
+
+
+FITTED = FittedCost(
+    fixed_ms=1, prefill_ms_per_token=0.125, decode_ms_per_token=0, context_ms_per_token=0.001
+)
+
+
+def grains(experiment: Experiment, longest: int) -> int | None:
+    """The largest multiple of 16 (or the whole prompt) that meets the target, one by one."""
+    sizes = [longest, *range((longest - 1) // 16 * 16, 0, -16)]
+    return next((size for size in sizes if meets(experiment, size)), None)
+
+
+def test_what_is_attended_to_counts_in_the_largest_chunk() -> None:
+    """Chunks of 160: the fifth starts at 640, 1 + 20 + 0.64 = 21.64; of 176: over 23."""
+    run = load(request("a", 800), cost=FITTED, target_ms=22)
+    assert largest_chunk_within_target(run) == 160 == grains(run, 800)
+    assert largest_chunk_within_target(replace(run, itl_target_ms=101)) == 800  # 1 + 100
+    assert largest_chunk_within_target(replace(run, itl_target_ms=21.63)) == 144
+
+
+def test_below_one_grain_powers_of_two_are_tried() -> None:
+    """Eight tokens: 1 + 1 + 0.08 (they start at 80 of 88) = 2.08 ms; sixteen: 3.06 ms."""
+    run = load(request("a", 88), cost=FITTED, target_ms=2.1)
+    assert largest_chunk_within_target(run) == 8
+    assert largest_chunk_within_target(replace(run, itl_target_ms=1.0)) is None
+
+
+def test_small_chunks_over_the_target_do_not_hide_larger_ones_within() -> None:
+    """While 1,024 chunks of 16 pass, the contexts of 100 streams grow by 1,023 tokens each.
+
+    The last of them: 1 + 0.16 + (16,368 + 102,300) / 10,000 = 13.03 ms. The last of 16 chunks
+    of 1,024 tokens: 1 + 10.24 + (15,360 + 1,500) / 10,000 = 12.93 ms.
+    """
+    cost = replace(FITTED, prefill_ms_per_token=0.01, context_ms_per_token=1e-4)
+    run = load(request("a", 16_384), users=100, cost=cost, target_ms=13)
+    run = replace(run, workload=replace(run.workload, user_context_tokens=0))
+    assert not meets(run, 16)
+    assert meets(run, 1024)
+    best = largest_chunk_within_target(run)
+    assert best is not None
+    assert 1024 <= best < 2048
+    assert meets(run, best)
+
+
+@settings(max_examples=40)
+@given(
+    prompt_tokens=st.integers(1, 600),
+    users=st.integers(0, 30),
+    context=st.integers(0, 500),
+    chunk=st.integers(1, 700),
+)
+def test_the_longest_step_is_known_without_simulating(
+    prompt_tokens: int, users: int, context: int, chunk: int
+) -> None:
+    run = load(request("a", prompt_tokens), users=users, lead_in=2, cost=FITTED)
+    run = replace(run, workload=replace(run.workload, user_context_tokens=context))
+    longest_ms = simulate(run.with_chunk_tokens(chunk)).steps.duration_ms.max()
+    # Every decode or token more costs more: with this model the longest step has a full chunk
+    # or the rest behind the last of them.
+    assert longest_chunk_step_ms(run, chunk) == pytest.approx(longest_ms)
+
+
+ROOFLINE = RooflineCost(deployment=Deployment(model=MODELS["llama-3.1-8b"], gpu="h100"))
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    prompt_tokens=st.integers(1, 3000),
+    prompts=st.integers(1, 3),
+    users=st.integers(0, 64),
+    policy=st.sampled_from(["chunked", "vllm_v1", "sglang", "tensorrt_llm"]),
+    times=st.sampled_from([0.9, 1.05, 1.5, 3.0]),
+)
+def test_the_largest_chunk_on_a_machine_against_every_size(
+    prompt_tokens: int, prompts: int, users: int, policy: str, times: float
+) -> None:
+    """Whatever the constants: targets are multiples of what a step of 16 tokens takes."""
+    step_ms = ROOFLINE.step_ms(
+        prefill_tokens=16, decode_tokens=users, decode_context_tokens=1024 * users
+    )
+    run = load(*(request(f"r{n}", prompt_tokens) for n in range(prompts)), users=users, lead_in=2)
+    limits = EngineLimits(mixed=True)
+    run = replace(run, policy=policy, limits=limits, cost=ROOFLINE, itl_target_ms=times * step_ms)
+    best = largest_chunk_within_target(run)
+    if best is not None:
+        metrics = measure(simulate(run.with_chunk_tokens(best)), itl_target_ms=run.itl_target_ms)
+        assert metrics.steps_over_target == 0
+        assert (metrics.longest_stall_ms or 0) <= run.itl_target_ms
+    # What is found is near what trying all finds: tiles and shared steps are not monotone.
+    tried = [prompt_tokens, *range((prompt_tokens - 1) // 16 * 16, 0, -16)]
+    within = [size for size in tried if prefills_within(run, size)]
+    if within and max(within) >= 16:
+        assert best is not None
+        assert best >= 0.8 * max(within)
+
+
+def prefills_within(run: Experiment, size: int) -> bool:
+    result = simulate(run.with_chunk_tokens(size))
+    metrics = measure(result, itl_target_ms=run.itl_target_ms)
+    stall_ms = metrics.longest_stall_ms or 0.0
+    served = bool(result.steps.prefill_tokens.any())
+    return served and not metrics.steps_over_target and stall_ms <= run.itl_target_ms
+
+
+def test_a_machine_is_asked_by_few_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator page asks at every change: a long prompt must not cost a long search."""
+    asked = []
+
+    def counted(experiment: Experiment, **more: int) -> Result:
+        asked.append(experiment)
+        return simulate(experiment, **more)
+
+    monkeypatch.setattr("s11.sweeps.simulate", counted)
+    run = Experiment(workload=chapter_scenario(prompt_tokens=65_536), cost=ROOFLINE)
+    assert largest_chunk_within_target(run) is not None
+    assert len(asked) <= 10
