@@ -13,7 +13,15 @@ import pytest
 
 # Downward only: a part imports from its own row and from rows above it. A new module gets its
 # place here first. A dotted name ("costs.catalog") may be placed apart from its package.
-COMMAND_LINE = {"__main__", "cli", "commands", "cost_options", "error_tables", "report_tables", "terminal"}
+COMMAND_LINE = {
+    "__main__",
+    "cli",
+    "commands",
+    "cost_options",
+    "error_tables",
+    "report_tables",
+    "terminal",
+}
 ROWS = (
     {"workload", "words", "prefix_workloads", "plan", "catalog", "results", "checks"},
     {"policies", "costs", "kv_blocks", "prefix_cache", "traces", "bench_results"},

@@ -123,6 +123,7 @@ def test_littles_law_of_the_whole_system(experiment: Experiment) -> None:
 
 def in_other_units(experiment: Experiment, factor: float) -> Experiment:
     cost, workload = experiment.cost, experiment.workload
+    assert isinstance(cost, LinearCost)
     return replace(
         experiment,
         cost=LinearCost(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from s11 import EngineLimits, Experiment, Request, measure, simulate
+from s11 import EngineLimits, Experiment, LinearCost, Request, measure, simulate
 from s11.comparison import compare
 from s11.figures.compare_info import CompareInfo, compare_alt, compare_info, knobs, stall_words
 from s11.figures.compare_rows import CachedPrefix, RequestRow, Span, request_rows
@@ -127,6 +127,7 @@ def test_strip_tells_what_a_step_carries():
 
 def test_many_steps_share_cells_and_the_longest_is_told():
     """601 steps: three to a cell. The 301st, of 101 tokens beside the decode, is the longest."""
+    assert isinstance(PREFILL_FIRST.cost, LinearCost)
     experiment = load(
         request("A", 1, output_tokens=601),
         request("L", 100, arrival_ms=299.5),
