@@ -274,6 +274,8 @@ class _JsonFile:
 def _json_file(text: str) -> _JsonFile:
     path = Path(text)
     try:
+        if path.exists() and not path.is_file():  # a device or a pipe need not end
+            raise argparse.ArgumentTypeError(f"experiment: {path.name} is not a file")
         if path.stat().st_size > 64 * 2**20:
             raise argparse.ArgumentTypeError(f"experiment: {path.name} is larger than 64 MiB")
         return _JsonFile(json.loads(path.read_text(encoding="utf-8-sig")))

@@ -18,7 +18,7 @@ from s11.cost_options import cost_from
 from s11.error_tables import errors_table
 from s11.experiment import Experiment
 from s11.explain import explain
-from s11.kv_pool import within_memory
+from s11.kv_pool import beyond_positions, within_memory
 from s11.metrics import measure
 from s11.policies import CHUNKING
 from s11.presets import PRESETS
@@ -84,11 +84,21 @@ def experiment_from(options: argparse.Namespace) -> Experiment:
         experiment,
         workload=workload,
         limits=changed(experiment.limits),
-        cost=cost_from(options, experiment.cost, given.get("policy", experiment.policy)),
+        cost=cost_from(options, experiment.cost, _chosen_policy(given)),
         hand_over=changed(experiment.hand_over),
         **{name: given[name] for name in ("policy", "itl_target_ms") if name in given},
     )
-    return within_memory(described.chunking_off() if "no_chunking" in given else described)
+    if "no_chunking" in given:
+        described = described.chunking_off()
+    within_memory(described)
+    return described
+
+
+def _chosen_policy(given: dict[str, Any]) -> str | None:
+    """Return the scheduler that the options choose, None where they leave it."""
+    if "policy" in given:
+        return str(given["policy"])
+    return PRESETS[given["engine"]].policy if "engine" in given else None
 
 
 def request_from_text(text: str) -> Request:
@@ -124,7 +134,8 @@ def request_from_text(text: str) -> Request:
 def simulate_scenario(options: argparse.Namespace) -> int:
     """Run one scenario and print its figures."""
     experiment = experiment_from(options)
-    result = simulate(experiment, max_steps=MAX_STEPS)
+    pooled = within_memory(experiment)
+    result = simulate(pooled, max_steps=MAX_STEPS)
     metrics = measure(result, itl_target_ms=experiment.itl_target_ms)
     if options.json:
         print(exports.to_json(experiment, result, metrics))
@@ -132,8 +143,11 @@ def simulate_scenario(options: argparse.Namespace) -> int:
     whole = run(experiment.chunking_off(), max_steps=MAX_STEPS)
     out = console()
     out.print(report_tables.metrics_table(experiment, metrics, whole))
-    explanation = explain(experiment, result, metrics, whole=whole)
+    explanation = explain(pooled, result, metrics, whole=whole)
     out.print(f"{explanation.headline}. {explanation.sentence}")
+    beyond = beyond_positions(experiment)
+    if beyond:
+        out.print(f"{beyond}.")
     return 0
 
 

@@ -18,8 +18,10 @@ DEPLOYMENT = ("model", "model_config", "gpu", "tensor_parallel", "precision")
 DEFAULT_MODEL, DEFAULT_GPU = "llama-3.1-8b", "h100"
 
 
-def cost_from(options: argparse.Namespace, base: AnyCost, policy: str) -> AnyCost:
+def cost_from(options: argparse.Namespace, base: AnyCost, policy: str | None) -> AnyCost:
     """Return the cost model that the options describe, on top of an experiment's own.
+
+    policy: the scheduler that the options choose, which brings its engine's host along.
 
     Naming a model or a GPU chooses the roofline, measurements choose the fitted model.
 
@@ -40,9 +42,10 @@ def cost_from(options: argparse.Namespace, base: AnyCost, policy: str) -> AnyCos
                 f"{name}: does not go with the cost model {chosen} (allowed: {', '.join(allowed)})"
             )
     if chosen == RooflineCost.name:
-        return RooflineCost(
-            deployment=_deployment(given, base), engine=HOST_OF_POLICY.get(policy, "vllm")
-        )
+        engine = base.engine if isinstance(base, RooflineCost) else "vllm"
+        if policy is not None:
+            engine = HOST_OF_POLICY.get(policy, "vllm")
+        return RooflineCost(deployment=_deployment(given, base), engine=engine)
     if chosen == FittedCost.name:
         return _fitted(given, base)
     linear = base if isinstance(base, LinearCost) else LinearCost()
@@ -97,9 +100,13 @@ def _text(path: Path, field: str, most: int) -> str:
         ValueError: a file that is too large, cannot be read or is no text in UTF-8.
     """
     try:
-        if path.stat().st_size > most:
+        if path.exists() and not path.is_file():  # a device or a pipe need not end
+            raise ValueError(f"{field}: {path.name} is not a file")
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+        if len(data) > most:
             raise ValueError(f"{field}: {path.name} is too large (allowed: up to {most:,} bytes)")
-        return path.read_text(encoding="utf-8-sig")
+        return data.decode("utf-8-sig")
     except OSError as error:
         raise ValueError(f"{field}: {path.name} cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:

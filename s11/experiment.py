@@ -36,6 +36,14 @@ class Experiment:
 
     def __post_init__(self) -> None:
         require_choice("policy", self.policy, tuple(POLICIES))
+        for name, kind in (
+            ("workload", Workload),
+            ("limits", EngineLimits),
+            ("cost", AnyCost),
+            ("hand_over", HandOver),
+        ):
+            if not isinstance(getattr(self, name), kind):
+                raise ValueError(f"{name}: {getattr(self, name)!r:.60} is none")
         target = require_ms("itl_target_ms", self.itl_target_ms, 0, MAX_TARGET_MS, above=True)
         object.__setattr__(self, "itl_target_ms", target)
         users = self.workload.streaming_users

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from s11.experiment import Experiment
+from s11.kv_pool import kv_pool
 from s11.metrics import Metrics
 from s11.results import Result
 
@@ -28,12 +29,18 @@ def rounded(value: Any) -> Any:
 
 
 def to_json(experiment: Experiment, result: Result, metrics: Metrics) -> str:
-    """Return a run as JSON: the experiment, its metrics, its steps, who never ran."""
+    """Return a run as JSON: the experiment, its metrics, its steps, who never ran.
+
+    Where its cost model names a machine, `kv_pool` is what that machine holds.
+    """
+    pool = kv_pool(experiment)
+    machine = {} if pool is None else {"kv_pool": pool.to_dict()}
     columns = ("start_ms", "duration_ms", "prefill_tokens", "decode_tokens")
     rows = zip(*(getattr(result.steps, name).tolist() for name in columns), strict=True)
     return json.dumps(
         {
             "experiment": experiment.to_dict(),
+            **machine,
             "metrics": rounded(metrics.to_dict()),
             "steps": [dict(zip(columns, rounded(row), strict=True)) for row in rows],
             "never_scheduled": list(result.never_scheduled),

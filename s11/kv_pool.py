@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from s11.catalog.kv_capacity import KvCapacity, kv_capacity
+from s11.checks import MAX_TOKENS
 from s11.costs import RooflineCost
 from s11.experiment import Experiment
 from s11.policies import DISAGGREGATED
@@ -20,6 +21,18 @@ class KvPool:
     capacity: KvCapacity
     user_blocks: int
     kv_blocks: int
+
+    def to_dict(self) -> dict[str, int]:
+        """Return what a run's JSON says of the pool; bytes are of each GPU."""
+        capacity = self.capacity
+        return {
+            "kv_blocks": self.kv_blocks,
+            "user_blocks": self.user_blocks,
+            "block_size": capacity.block_size,
+            "kv_tokens": capacity.kv_tokens,
+            "weights_bytes": capacity.weights_bytes,
+            "activation_bytes": capacity.activation_bytes,
+        }
 
 
 def kv_pool(experiment: Experiment) -> KvPool | None:
@@ -57,8 +70,22 @@ def kv_pool(experiment: Experiment) -> KvPool | None:
             f"(allowed: fewer users, a shorter context, or more memory)"
         )
     return KvPool(
-        capacity=capacity, user_blocks=user_blocks, kv_blocks=capacity.kv_blocks - user_blocks
+        capacity=capacity,
+        user_blocks=user_blocks,
+        kv_blocks=min(capacity.kv_blocks - user_blocks, MAX_TOKENS),  # more is never filled
     )
+
+
+def in_its_memory(experiment: Experiment) -> Experiment:
+    """Return the experiment with its machine's pool, or one block where nothing is left for it.
+
+    For variants of an experiment that does run: a larger chunk's activations can leave no room,
+    and then its prompt never runs.
+    """
+    try:
+        return within_memory(experiment)
+    except ValueError:
+        return replace(experiment, limits=replace(experiment.limits, kv_blocks=1))
 
 
 def within_memory(experiment: Experiment) -> Experiment:
@@ -76,3 +103,19 @@ def within_memory(experiment: Experiment) -> Experiment:
     if pool is None or experiment.policy == DISAGGREGATED:
         return experiment
     return replace(experiment, limits=replace(experiment.limits, kv_blocks=pool.kv_blocks))
+
+
+def beyond_positions(experiment: Experiment) -> str | None:
+    """Return a sentence where a request is longer than the model was made for."""
+    cost = experiment.cost
+    if not isinstance(cost, RooflineCost):
+        return None
+    model = cost.deployment.model
+    requests = experiment.workload.requests
+    longest = max([r.prompt_tokens + r.output_tokens for r in requests], default=0)
+    if longest <= model.max_positions:
+        return None
+    return (
+        f"{model.title} was made for {model.max_positions:,} tokens, and a request here has "
+        f"{longest:,}: an engine would refuse it"
+    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from s11.checks import MAX_TOKENS, require_int
 from s11.experiment import Experiment
+from s11.kv_pool import in_its_memory
 from s11.metrics import Metrics, inter_token_gaps, measure
 from s11.simulator import DEFAULT_MAX_STEPS, simulate
 
@@ -82,8 +83,8 @@ def sweep_point(
 
 
 def run(experiment: Experiment, *, max_steps: int = DEFAULT_MAX_STEPS) -> Metrics:
-    """Return the figures of one experiment against its own target."""
-    result = simulate(experiment, max_steps=max_steps)
+    """Return the figures of one experiment, in its machine's memory, against its own target."""
+    result = simulate(in_its_memory(experiment), max_steps=max_steps)
     return measure(result, itl_target_ms=experiment.itl_target_ms)
 
 
@@ -219,13 +220,17 @@ def _meeting(experiment: Experiment, max_steps: int) -> Callable[[int], bool]:
     target_ms, monotone = experiment.itl_target_ms, _monotone(experiment)
 
     def meets(chunk_tokens: int) -> bool:
-        result = simulate(experiment.with_chunk_tokens(chunk_tokens), max_steps=max_steps)
+        chunked = in_its_memory(experiment.with_chunk_tokens(chunk_tokens))
+        result = simulate(chunked, max_steps=max_steps)
         gaps_ms, tokens = inter_token_gaps(result)
         over = bool((result.steps.duration_ms > target_ms).any())
         over = over or bool((gaps_ms[tokens > 0] > target_ms).any())  # decodes can stand still
         # Of a run that was cut, the steps not seen are known only where none is longer.
         known = monotone or not result.stopped_at_max_steps
-        return known and not over and bool(result.prefilling.steps.prefill_tokens.any())
+        stuck = result.never_scheduled or result.never_finished
+        return (
+            known and not over and not stuck and bool(result.prefilling.steps.prefill_tokens.any())
+        )
 
     return meets
 

@@ -118,8 +118,8 @@ def largest_that_fits(experiment: Experiment, *, max_steps: int) -> int | None:
     Raises:
         ValueError: a model that does not fit, or streams whose contexts do not.
     """
-    smallest = within_memory(experiment.with_chunk_tokens(1))
-    most = largest_chunk_within_target(smallest, max_steps=max_steps)
+    within_memory(experiment.with_chunk_tokens(1))
+    most = largest_chunk_within_target(experiment, max_steps=max_steps)
     size = most
     while size and try_chunk(experiment, size, max_steps=max_steps).point is None:
         size //= 2

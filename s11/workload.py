@@ -93,6 +93,9 @@ class Workload:
     def __post_init__(self) -> None:
         requests = tuple(self.requests)
         require_int("requests", len(requests), 0, MAX_REQUESTS)
+        for request in requests:
+            if not isinstance(request, Request):
+                raise ValueError(f"requests: {request!r:.60} is no Request")
         for name, most in (
             ("streaming_users", MAX_USERS),
             ("lead_in_steps", MAX_SCENARIO_STEPS),

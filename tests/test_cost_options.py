@@ -46,11 +46,27 @@ def test_what_is_not_named_has_a_default_and_the_host_is_the_engines(cost_of):
     assert described["engine"] == "sglang"
 
 
-def test_a_machines_kv_pool_bounds_the_run(figures):
-    limits = figures("--model", "llama-3.1-8b")["experiment"]["limits"]
-    assert limits["kv_blocks"] > 20_000
+def test_a_machines_kv_pool_is_told_and_not_kept(figures, tmp_path: Path) -> None:
+    """What a run is told of its pool is derived anew on another machine."""
+    on_h100 = figures("--model", "llama-3.1-8b")
+    assert on_h100["experiment"]["limits"]["kv_blocks"] is None
+    assert on_h100["kv_pool"]["kv_blocks"] > 20_000
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(on_h100))
+    moved = figures("--experiment", str(path), "--gpu", "l4")
+    assert moved["kv_pool"] == figures("--model", "llama-3.1-8b", "--gpu", "l4")["kv_pool"]
     given = figures("--model", "llama-3.1-8b", "--kv-blocks", "1000")["experiment"]["limits"]
     assert given["kv_blocks"] == 1000
+    assert "kv_pool" not in figures()
+
+
+def test_an_experiments_engine_stays_unless_another_is_chosen(cost_of, tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    cost = {"model": "roofline", "llm": "phi-2", "gpu": "h100", "engine": "tensorrt-llm"}
+    path.write_text(json.dumps({"schema_version": 1, "cost": cost}))
+    assert cost_of("--experiment", str(path))["engine"] == "tensorrt-llm"
+    assert cost_of("--experiment", str(path), "--gpu", "l4")["engine"] == "tensorrt-llm"
+    assert cost_of("--experiment", str(path), "--policy", "vllm_v1")["engine"] == "vllm"
 
 
 def test_a_model_of_ones_own(tmp_path: Path, cost_of):
@@ -124,6 +140,11 @@ def test_an_experiments_machine_can_be_changed(tmp_path: Path, figures, cost_of)
 )
 def test_what_does_not_go_together_is_refused(arguments: str, sentence: str, refused):
     assert sentence in refused(*arguments.split())
+
+
+@pytest.mark.parametrize("option", ["--model-config", "--measurements", "--experiment"])
+def test_a_device_is_no_file(refused: Command, option: str) -> None:
+    assert "zero is not a file" in refused(option, "/dev/zero")
 
 
 def test_files_that_hold_something_else_are_refused(tmp_path: Path, refused):

@@ -8,8 +8,9 @@ import pytest
 from s11 import Experiment, LinearCost, simulate
 from s11.catalog import MODELS, Deployment
 from s11.costs import RooflineCost
-from s11.kv_pool import kv_pool, within_memory
+from s11.kv_pool import beyond_positions, in_its_memory, kv_pool, within_memory
 from s11.plan import EngineLimits
+from s11.sweeps import largest_chunk_within_target, run, sweep_chunk_sizes
 from s11.workload import chapter_scenario, closed_loop_workload
 
 LLAMA = RooflineCost(deployment=Deployment(model=MODELS["llama-3.1-8b"], gpu="l4"))
@@ -68,6 +69,60 @@ def test_streams_that_do_not_fit_are_refused() -> None:
         ValueError, match=re.escape("streaming_users: 1,000 with 4,096 tokens of context each")
     ):
         within_memory(Experiment(cost=LLAMA, workload=workload))
+
+
+SMALL = replace(
+    Experiment(cost=LLAMA),
+    workload=replace(chapter_scenario(prompt_tokens=32_768, streaming_users=2)),
+)
+
+
+def test_every_variant_of_an_experiment_has_its_own_pool() -> None:
+    """On an L4 a whole prompt of 32,768 tokens leaves too few blocks for its own KV."""
+    whole = SMALL.chunking_off()
+    chunked, unchunked = kv_pool(SMALL), kv_pool(whole)
+    assert chunked is not None
+    assert unchunked is not None
+    assert chunked.kv_blocks * 16 > 32_768 > unchunked.kv_blocks * 16
+    assert run(SMALL).ttft_ms is not None
+    assert run(whole).ttft_ms is None
+
+
+def test_the_largest_chunk_runs_in_the_memory_that_it_leaves() -> None:
+    best = largest_chunk_within_target(replace(SMALL, itl_target_ms=10_000))
+    assert best is not None
+    assert run(SMALL.with_chunk_tokens(best)).ttft_ms is not None
+    assert best < 32_768
+
+
+def test_a_sweep_has_no_ttft_where_memory_ends() -> None:
+    points = sweep_chunk_sizes(SMALL, [1024, 32_768])
+    assert points[0].ttft_ms is not None
+    assert points[1].ttft_ms is None
+
+
+def test_a_variant_whose_activations_take_all_memory_never_runs() -> None:
+    long = replace(SMALL, workload=chapter_scenario(prompt_tokens=131_072, streaming_users=1))
+    with pytest.raises(ValueError, match="does not fit 1 × L4"):
+        within_memory(long.chunking_off())
+    assert in_its_memory(long.chunking_off()).limits.kv_blocks == 1
+    assert run(long.chunking_off()).ttft_ms is None
+
+
+def test_more_blocks_than_can_ever_be_filled_are_no_error() -> None:
+    model = replace(MODELS["phi-2"], layers=1, hidden=64, ffn=64, heads=1, kv_heads=1, head_dim=2)
+    cost = RooflineCost(deployment=Deployment(model=model, gpu="h200"))
+    assert within_memory(Experiment(cost=cost)).limits.kv_blocks == 16_777_216
+
+
+def test_requests_longer_than_the_model_was_made_for_are_told() -> None:
+    cost = RooflineCost(deployment=Deployment(model=MODELS["phi-2"], gpu="h100"))
+    short = Experiment(cost=cost, workload=chapter_scenario(prompt_tokens=2047))
+    assert beyond_positions(short) is None
+    told = beyond_positions(replace(short, workload=chapter_scenario(prompt_tokens=2048)))
+    assert told is not None
+    assert told.startswith("Phi-2 was made for 2,048 tokens, and a request here has 2,049")
+    assert beyond_positions(Experiment()) is None
 
 
 def test_a_load_larger_than_the_memory_preempts_or_waits() -> None:

@@ -59,6 +59,8 @@ class RooflineCost:
 
     def __post_init__(self) -> None:
         require_choice("engine", self.engine, tuple(HOSTS))
+        if not isinstance(self.deployment, Deployment):
+            raise ValueError(f"deployment: {self.deployment!r:.60} is none")
 
     @cached_property
     def kernels(self) -> StepKernels:

@@ -27,7 +27,7 @@ from s11.ui.chunk_size_controls import (
 )
 from s11.ui.chunk_size_settings import flags, memory, numbers
 from s11.ui.chunk_size_state import Across
-from s11.ui.frame import chart
+from s11.ui.frame import chart, show_refusal
 from s11.ui.machine import GPU_LABELS, calibration_note
 from s11.words import ms
 
@@ -60,7 +60,7 @@ def chunk_size_page() -> None:
         with curve_place:
             curve = _curve(machine)
     except ValueError as error:
-        curve_place.error(f"{error}.", icon=":material/error:")
+        show_refusal(error, curve_place)
     with flags_place:
         if machine is None or curve is None:
             st.markdown("No settings for a machine that cannot run this load.")

@@ -24,7 +24,7 @@ from s11.ui.compare_requests import (
     MOST_PROMPT,
     MOST_REQUESTS,
 )
-from s11.ui.compare_tables import plain
+from s11.ui.frame import plain
 
 MOST_TYPED = 10**12  # exact in a browser, and far beyond any request
 

@@ -24,8 +24,8 @@ from s11.step_story import StepStory, step_stories, story_text
 from s11.ui import compare_state as state
 from s11.ui.compare_controls import changes, engine_choice, scene_about, scene_links
 from s11.ui.compare_requests import left_out
-from s11.ui.compare_tables import LEFT_OUT, metrics_columns, metrics_html, plain
-from s11.ui.frame import chart, picture_control
+from s11.ui.compare_tables import LEFT_OUT, metrics_columns, metrics_html
+from s11.ui.frame import chart, picture_control, plain, show_refusal
 from s11.ui.runs import MAX_STEPS
 from s11.words import count
 
@@ -71,7 +71,7 @@ def _shown(place: DeltaGenerator) -> _Shown | None:
     try:
         common = asked.common()
     except ValueError as error:
-        place.error(f"{plain(str(error))}.", icon=":material/error:")
+        show_refusal(error, place)
         return None
     found = state.runs_of(asked.entries, common)
     for sentence in found.refused:

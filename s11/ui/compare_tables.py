@@ -91,8 +91,3 @@ def _cells(row: MetricRow, fair: Sequence[bool]) -> list[str]:
 def _quiet(fair: bool) -> str:
     """Grey what is not compared."""
     return "" if fair else " class='aside'"
-
-
-def plain(text: str) -> str:
-    """Return text that Markdown shows as it is: names come from links."""
-    return "".join(f"\\{sign}" if sign in r"\`*_{}[]<>#|~$" else sign for sign in text)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.pages_manager import PagesManager
 
 from s11.figures.theme import Spec, dark_twin_css, picture_config
@@ -15,6 +17,8 @@ from s11.ui.live_chart import live_chart
 PICTURE_WIDTH, PICTURE_HEIGHT = 1280, 720
 PICTURE_FORMATS = ("PNG", "SVG")
 MOST_NOTES = 6
+MARKUP = re.compile(r"[\\`*{}\[\]<>#|~$]|(?<!\w)_|_(?!\w)|:(?=[\w/])")
+"""What Markdown takes for more than itself; a colon before a word begins an icon or a colour."""
 
 
 @st.cache_resource
@@ -109,13 +113,23 @@ def show_link_notes(page: str, checks: dict[str, Callable[[str], Any]]) -> None:
             del st.query_params[name]
         st.rerun()
     if st.session_state.get(key):
-        lines = "".join(f"\n- {_plain(note)}" for note in st.session_state[key][:MOST_NOTES])
+        lines = "".join(f"\n- {plain(note)}" for note in st.session_state[key][:MOST_NOTES])
         st.info(f"Parts of this link could not be used:\n{lines}", icon=":material/link_off:")
 
 
-def _plain(text: str) -> str:
-    """Return text that Markdown shows as it is."""
-    return "".join(f"\\{sign}" if sign in r"\`*_{}[]<>()#+-.!|~:$" else sign for sign in text)
+def plain(text: str) -> str:
+    """Return text that Markdown shows as it is, and no browser takes for a link.
+
+    A character of no width parts what would be an address.
+    """
+    for address in ("://", "www.", "@"):
+        text = text.replace(address, f"{address[0]}\u200b{address[1:]}")
+    return MARKUP.sub(r"\\\g<0>", text)
+
+
+def show_refusal(refusal: object, place: DeltaGenerator | None = None) -> None:
+    """Show why something cannot be done, as plain text: it may quote a link or a file."""
+    (place or st).error(f"{plain(str(refusal))}.", icon=":material/error:")
 
 
 def chart(spec: Spec, *, key: str, alt: str, filename: str) -> None:

@@ -16,6 +16,7 @@ import streamlit as st
 from s11.catalog import GPUS, MODELS, PRECISIONS, TENSOR_PARALLEL, Deployment, Model
 from s11.catalog.huggingface import model_from_config
 from s11.costs.constants import constants_of
+from s11.ui.frame import show_refusal
 from s11.ui.link_checks import one_of
 
 CHAPTER = "Chapter"
@@ -53,7 +54,10 @@ def _config(text: str) -> str:
             f"value: {len(text):,} characters are too many (allowed: {MAX_CONFIG_CHARACTERS:,})"
         )
     if text:
-        model_from_config(text)
+        try:
+            model_from_config(text)
+        except ValueError as error:
+            raise ValueError(f"value: {error}") from error
     return text
 
 
@@ -148,6 +152,16 @@ def deployment(model_key: str, *, chapter: bool) -> Deployment | None:
 
 def calibration_note(machine: Deployment) -> str:
     """Return on what measurements the machine's step times rest, in a sentence."""
+    told = _calibration(machine)
+    if machine.tensor_parallel > 2 and GPUS[machine.gpu].interconnect == "PCIe":
+        told += (
+            " Over PCIe, more than two GPUs reduce as on the one L40S host that was measured, "
+            "without peer-to-peer: much of a step can be that."
+        )
+    return told
+
+
+def _calibration(machine: Deployment) -> str:
     constants = constants_of(machine.gpu, machine.precision)
     title = GPUS[machine.gpu].title
     if constants.calibrated:
@@ -166,6 +180,8 @@ def compact_config(model: Model) -> str:
     config: dict[str, Any] = {key: sizes[name] for name, key in CONFIG_KEYS.items()}
     config |= {"hidden_act": "silu" if model.gated else "gelu", "_name_or_path": model.name}
     config["model_type"] = "llama" if model.gated else "gpt_neox"
+    if model.learned_positions:
+        config["model_type"] = "gpt2"
     if model.parallel_attention:
         config["parallel_attn"] = True
     return json.dumps(config, separators=(",", ":"))
@@ -186,13 +202,13 @@ def _own_model() -> None:
     )
     refused = st.session_state.pop("config_refused", None)
     if refused:
-        st.error(f"{refused}.", icon=":material/error:")
+        show_refusal(refused)
 
 
 def _take_file() -> None:
     file = st.session_state.get("config_file")
     if file is not None:
-        _keep(file.getvalue().decode("utf-8", errors="replace"))
+        _keep(file.getvalue().decode("utf-8-sig", errors="replace"))
 
 
 def _compact() -> None:

@@ -17,7 +17,7 @@ from s11.overlay import PERCENTS, Overlay
 from s11.presets import PRESETS
 from s11.ui import machine
 from s11.ui import measurements_state as state
-from s11.ui.frame import chart, picture_control
+from s11.ui.frame import chart, picture_control, show_refusal
 from s11.ui.measurements_controls import benchmark_source, machine_controls
 from s11.ui.measurements_state import Benchmark, Outcome
 from s11.words import count, ms
@@ -33,7 +33,7 @@ def overlay_part() -> None:
     _whose(bench)
     machine_controls()
     if bench.results is None:
-        st.error(f"{bench.refusal}.", icon=":material/error:")
+        show_refusal(bench.refusal)
         return
     try:
         deployment = machine.deployment(state.MODEL_KEY, chapter=False)
@@ -42,7 +42,7 @@ def overlay_part() -> None:
         with st.spinner("Simulating…"):
             found = state.outcome(bench, state.engine(), deployment)
     except ValueError as error:
-        st.error(f"{error}.", icon=":material/error:")
+        show_refusal(error)
         return
     overlays = [side for side in (found.laid.ttft, found.laid.itl) if side is not None]
     _figures(overlays)

@@ -19,7 +19,7 @@ from s11.figures.fitted import fit_alt, fit_figure
 from s11.figures.fitted_info import fit_info, shape_sentence
 from s11.figures.fitted_residuals import residuals_alt, residuals_figure
 from s11.ui import measurements_state as state
-from s11.ui.frame import chart, picture_control
+from s11.ui.frame import chart, picture_control, show_refusal
 from s11.ui.measurements_controls import part_control, steps_source
 from s11.ui.measurements_overlay import overlay_part
 from s11.ui.measurements_state import Part, Steps
@@ -63,7 +63,7 @@ def fit_part() -> None:
     steps = state.steps()
     _whose(steps)
     if steps.fit is None or steps.measurements is None:
-        st.error(f"{steps.refusal}.", icon=":material/error:")
+        show_refusal(steps.refusal)
         return
     fitted, measurements = steps.fit, steps.measurements
     _figures(fitted)

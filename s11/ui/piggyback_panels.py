@@ -33,7 +33,7 @@ from s11.piggyback import (
 )
 from s11.piggyback_rides import Ride
 from s11.ui import piggyback_state as state
-from s11.ui.frame import chart, picture_control
+from s11.ui.frame import chart, picture_control, show_refusal
 from s11.ui.machine import calibration_note
 from s11.ui.piggyback_controls import (
     edge_control,
@@ -65,7 +65,7 @@ def piggyback_page() -> None:
     try:
         chosen = state.deployment()
     except ValueError as error:
-        st.error(f"{error}.", icon=":material/error:")
+        show_refusal(error)
         return
     curve, told = state.step_curve(chosen), state.riding(chosen)
     st.markdown(f":small[**{machine_line(chosen)}.** {calibration_note(chosen)}]")

@@ -18,7 +18,7 @@ from s11.figures.prefix_words import composition, recomputed, rules
 from s11.figures.theme import Spec
 from s11.prefix_blocks import AdmittedBlocks, admitted_blocks
 from s11.ui import prefix_state as state
-from s11.ui.frame import chart, picture_control
+from s11.ui.frame import chart, picture_control, show_refusal
 from s11.ui.prefix_controls import prefix_controls
 from s11.ui.prefix_state import Load
 from s11.words import count, ms
@@ -46,7 +46,7 @@ def prefix_page() -> None:
     try:
         four = state.four_runs()
     except ValueError as error:
-        st.error(f"{error}.", icon=":material/error:")
+        show_refusal(error)
         return
     blocks = admitted_blocks(four.both.experiment, four.both.result)
     _metrics(four)

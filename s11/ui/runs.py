@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from s11.experiment import Experiment
+from s11.kv_pool import in_its_memory
 from s11.metrics import Metrics, measure
 from s11.results import Result
 from s11.simulator import simulate
@@ -28,8 +29,8 @@ class Run:
 
 @lru_cache(maxsize=128)
 def run(experiment: Experiment) -> Run:
-    """Return the run of an experiment, cut at `MAX_STEPS` steps."""
-    result = simulate(experiment, max_steps=MAX_STEPS)
+    """Return the run of an experiment in its machine's memory, cut at `MAX_STEPS` steps."""
+    result = simulate(in_its_memory(experiment), max_steps=MAX_STEPS)
     return Run(result, measure(result, itl_target_ms=experiment.itl_target_ms))
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from s11.figures.timeline_info import Axis
+from s11.kv_pool import within_memory
 from s11.policies import CHUNKING, DISAGGREGATED
 from s11.presets import ABOUT, FLAGS, TITLES
 from s11.ui import simulator_state as state
@@ -116,6 +117,15 @@ def _best() -> int | None:
         return largest_chunk(state.experiment().with_chunk_tokens(1))
     except ValueError:
         return None
+
+
+def _runs() -> bool:
+    """Return whether the settings go together, and the model fits its machine."""
+    try:
+        within_memory(state.experiment())
+    except ValueError:
+        return False
+    return True
 
 
 def _number(key: str, label: str, bounds: tuple[Any, Any, Any], **options: Any) -> None:
@@ -262,6 +272,8 @@ def _snap(best: int | None) -> None:
     if best is None:
         whole = state.policy() not in CHUNKING
         label = "This scheduler has no chunk size" if whole else "No chunk size meets the target"
+        if not _runs():
+            label = "Largest chunk: these settings cannot run"
         st.button(label, disabled=True, key="snap")
         return
     label = f"Largest chunk within the target: {count(best, 'token')}"

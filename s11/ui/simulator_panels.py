@@ -17,12 +17,12 @@ from s11.explain import explain
 from s11.figures.theme import Spec
 from s11.figures.timeline import timeline_alt, timeline_figure
 from s11.figures.timeline_info import timeline_info
-from s11.kv_pool import kv_pool
+from s11.kv_pool import beyond_positions, kv_pool, within_memory
 from s11.presets import TITLES
 from s11.sweeps import SweepPoint, longest_prompt_tokens
 from s11.trade_off import trade_off
 from s11.ui import simulator_state as state
-from s11.ui.frame import chart, picture_control
+from s11.ui.frame import chart, picture_control, show_refusal
 from s11.ui.machine import calibration_note
 from s11.ui.runs import MAX_STEPS, Run, run
 from s11.ui.simulator_controls import chunk_controls
@@ -52,7 +52,7 @@ def simulator() -> None:
     try:
         shown = _shown(chart_place)
     except ValueError as error:
-        chart_place.error(f"{error}.", icon=":material/error:")
+        show_refusal(error, chart_place)
         shown = None
     if shown:
         with figures_place:
@@ -83,10 +83,11 @@ class _Shown:
 def _shown(chart_place: DeltaGenerator) -> _Shown:
     """Run what the controls say, draw the picture, and return what it was drawn from."""
     experiment, view = state.experiment(), state.view()
+    pooled = within_memory(experiment)
     this, whole = run(experiment), run(experiment.chunking_off())
-    explanation = explain(experiment, this.result, this.metrics, whole=whole.metrics)
+    explanation = explain(pooled, this.result, this.metrics, whole=whole.metrics)
     info = timeline_info(
-        experiment,
+        pooled,
         this.result,
         explanation,
         whole=whole.result,
@@ -224,6 +225,9 @@ def _machine(experiment: Experiment) -> None:
     )
     if users:
         told += f"; the streams hold {held:,} of them at first"
+    beyond = beyond_positions(experiment)
+    if beyond:
+        told += f". {beyond}"
     st.markdown(f":small[{told}. How far off it is: [Models & trust](models).]")
 
 

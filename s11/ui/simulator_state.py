@@ -14,7 +14,6 @@ from s11.costs import AnyCost, FittedCost, LinearCost, RooflineCost
 from s11.costs.host import HOST_OF_POLICY
 from s11.experiment import Experiment
 from s11.figures.timeline_info import Axis
-from s11.kv_pool import within_memory
 from s11.plan import EngineLimits, HandOver
 from s11.presets import PRESETS as ENGINE_PRESETS
 from s11.presets import TITLES
@@ -148,7 +147,7 @@ def experiment() -> Experiment:
             link_latency_ms=value_of("latency"),
         ),
     )
-    return within_memory(described if value_of("chunking") else described.chunking_off())
+    return described if value_of("chunking") else described.chunking_off()
 
 
 def machine() -> Deployment | None:

@@ -38,7 +38,7 @@ BACKENDS = {
 }
 """By the name in a table, the engine as it is called here."""
 
-MOST_TOKENS_SERVED = 400_000_000  # of a run's ten requests a client: bounds its steps and memory
+MOST_TOKENS_SERVED = 60_000_000  # of a run's ten requests a client: bounds its steps and memory
 Progress = Callable[[int, int], None]
 
 

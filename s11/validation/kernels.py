@@ -84,7 +84,7 @@ def known_gpus(names: NDArray[np.object_]) -> dict[str, str]:
 
 def gemm(table: MeasuredTable, gpu: str, name: str) -> Iterator[Comparison]:
     """Compare dense products: all of them, and by data type where there are several."""
-    dtypes = table.texts("dtype")
+    dtypes = np.array([dtype.lower() for dtype in table.texts("dtype")], dtype=object)
     predicted = np.zeros(table.rows)
     precisions = [p for p in ("bf16", "fp8") if any(DTYPES.get(d) == p for d in dtypes)]
     by_precision = {}

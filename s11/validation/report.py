@@ -47,7 +47,10 @@ def validate(folder: Path, *, progress: Callable[[int, int], None] | None = None
     """
     if not folder.is_dir():
         raise ValueError(f"folder: {str(folder)!r} is not a folder")
-    there = [name for name in FILES if (folder / name).is_file()]
+    there = [name for name in FILES if (folder / name).exists()]
+    for name in there:
+        if not (folder / name).is_file():
+            raise ValueError(f"{name}: not a file (allowed: a CSV file)")
     if not there:
         raise ValueError(f"folder: {folder.name} has none of {', '.join(FILES)}")
     comparisons: list[Comparison] = []
@@ -79,7 +82,12 @@ def _kernel_comparisons(folder: Path, name: str) -> tuple[list[Comparison], list
     left_out = _no_rows(name, table)
     left_out += _unknown(name, gpus, known, "not in the catalog")
     if name == "gemm.csv":
-        left_out += _unknown(name, table.texts("dtype"), DTYPES, "not modelled")
+        dtypes = np.array([dtype.lower() for dtype in table.texts("dtype")], dtype=object)
+        left_out += _unknown(name, dtypes, DTYPES, "not modelled")
+    if name == "allreduce.csv":
+        alone = int((table.numbers("num_gpus") == 1).sum())
+        if alone:
+            left_out.append(f"{name}: {count(alone, 'row')} of one GPU, which reduces nothing")
     found: list[Comparison] = []
     for measured_name, gpu in known.items():
         part = table.where(np.asarray(gpus == measured_name))
