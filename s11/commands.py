@@ -18,7 +18,8 @@ from s11.cost_options import cost_from
 from s11.error_tables import errors_table
 from s11.experiment import Experiment
 from s11.explain import explain
-from s11.kv_pool import beyond_positions, within_memory
+from s11.kv_pool import within_memory
+from s11.machine_words import machine_words
 from s11.metrics import measure
 from s11.policies import CHUNKING
 from s11.presets import PRESETS
@@ -145,9 +146,9 @@ def simulate_scenario(options: argparse.Namespace) -> int:
     out.print(report_tables.metrics_table(experiment, metrics, whole))
     explanation = explain(pooled, result, metrics, whole=whole)
     out.print(f"{explanation.headline}. {explanation.sentence}")
-    beyond = beyond_positions(experiment)
-    if beyond:
-        out.print(f"{beyond}.")
+    machine = machine_words(experiment)
+    if machine:
+        out.print(f"{experiment.cost.formula()}. {machine}")
     return 0
 
 
@@ -223,17 +224,17 @@ def schedule(options: argparse.Namespace) -> int:
 
 
 def validate(options: argparse.Namespace) -> int:
-    """Hold the cost model against a folder's measured tables and print the errors."""
+    """Hold the cost model against a folder's tables; exit code 1 where nothing can be compared."""
     with progress("serving runs") as advance:
         validation = validate_folder(options.folder, progress=advance)
     if options.json:
         print(json.dumps(validation.to_dict(), indent=2))
-        return 0
-    out = console()
-    out.print(errors_table(validation))
-    for sentence in validation.left_out:
-        out.print(f"Left out: {sentence}")
-    return 0
+    else:
+        out = console()
+        out.print(errors_table(validation))
+        for sentence in validation.left_out:
+            out.print(f"Left out: {sentence}")
+    return 0 if validation.rows else 1
 
 
 def bench(options: argparse.Namespace) -> int:

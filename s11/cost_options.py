@@ -39,7 +39,8 @@ def cost_from(options: argparse.Namespace, base: AnyCost, policy: str | None) ->
     for name in (*COEFFICIENTS, *DEPLOYMENT, "measurements"):
         if name in given and name not in allowed:
             raise ValueError(
-                f"{name}: does not go with the cost model {chosen} (allowed: {', '.join(allowed)})"
+                f"{name}: does not go with the cost model {chosen} that the other options "
+                f"choose (allowed: {', '.join(allowed)}; or --cost with another model alone)"
             )
     if chosen == RooflineCost.name:
         engine = base.engine if isinstance(base, RooflineCost) else "vllm"

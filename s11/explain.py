@@ -43,7 +43,7 @@ def explain(
     if metrics.longest_stall_ms is None:
         told = _nobody_streams(experiment, result, metrics, whole)
     elif metrics.longest_stall_ms > experiment.itl_target_ms:
-        told = _stall(experiment, result, metrics)
+        told = _stall(experiment, result, metrics, whole)
     else:
         told = _smooth(experiment, result, metrics, whole)
     return replace(told, sentence=told.sentence + _memory(metrics) + _refused(result))
@@ -115,7 +115,7 @@ def _longest_hold(result: Result) -> int:
     return longest
 
 
-def _stall(experiment: Experiment, result: Result, metrics: Metrics) -> Explanation:
+def _stall(experiment: Experiment, result: Result, metrics: Metrics, whole: Metrics) -> Explanation:
     target, stall = experiment.itl_target_ms, metrics.longest_stall_ms or 0.0
     users = experiment.workload.streaming_users
     who = f"all {count(users, 'stream')}" if users > 1 else "the stream"
@@ -164,9 +164,17 @@ def _stall(experiment: Experiment, result: Result, metrics: Metrics) -> Explanat
         sentence=(
             f"{count(over, 'step')} of {metrics.step_count:,} "
             f"{'is' if over == 1 else 'are'} over the target of {ms(target)}; "
-            f"the longest that a stream waits for is {ms(stall)}."
+            f"the longest that a stream waits for is {ms(stall)}{_against_whole(stall, whole)}."
         ),
     )
+
+
+def _against_whole(stall_ms: float, whole: Metrics) -> str:
+    """Return how much shorter the longest stall is than with chunking off, where it is."""
+    other_ms = whole.longest_stall_ms
+    if not other_ms or not stall_ms or other_ms < 1.05 * stall_ms:
+        return ""
+    return f", {times(other_ms / stall_ms)} less than the {ms(other_ms)} with chunking off"
 
 
 def _smooth(

@@ -8,11 +8,16 @@ from s11.words import count, ms
 
 
 def trade_off(
-    smaller: SweepPoint | None, larger: SweepPoint | None, *, now: Metrics | None = None
+    smaller: SweepPoint | None,
+    larger: SweepPoint | None,
+    *,
+    now: Metrics | None = None,
+    repeated: str = "the fixed cost",
 ) -> str:
     """Return what a smaller and a larger chunk would give, each with its figures.
 
-    With `now`, a chunk that gives the same figures as now is said to.
+    repeated: what every further step costs again. With `now`, a chunk that gives the same
+    figures as now is said to.
     """
 
     def same(point: SweepPoint) -> bool:
@@ -46,10 +51,10 @@ def trade_off(
     parts = []
     if smaller and not same(smaller):
         what = {
-            "less": "are smoother but repeat the fixed cost",
-            "the same": "repeat the fixed cost and are no smoother",
-            "more": "only repeat the fixed cost, and the streams wait for that too",
-            None: "repeat the fixed cost more often",
+            "less": f"are smoother but repeat {repeated}",
+            "the same": f"repeat {repeated} and are no smoother",
+            "more": f"only repeat {repeated}, and the streams wait for that too",
+            None: f"repeat {repeated} more often",
         }[wait(smaller)]
         parts.append(f"Smaller chunks {what} ({figures(smaller)}).")
     if larger and not same(larger):

@@ -46,6 +46,7 @@ ROWS = (
         "attention",
         "proof",
         "overlay",
+        "machine_words",
         "replay",
         "sample_measurements",
         "validation",

@@ -60,6 +60,15 @@ def test_a_machines_kv_pool_is_told_and_not_kept(figures, tmp_path: Path) -> Non
     assert "kv_pool" not in figures()
 
 
+def test_the_report_names_the_machine(capsys) -> None:
+    told = " ".join(printed(capsys, "simulate", "--gpu", "a100-80", "--precision", "fp8").split())
+    assert "Llama-3.1-8B on A100-80, fp8." in told
+    assert "calibrated on measured kernels in bf16, not in fp8" in told
+    assert "It multiplies in bf16" in told
+    assert "KV cache holds" in told
+    assert "KV" not in printed(capsys, "simulate")
+
+
 def test_an_experiments_engine_stays_unless_another_is_chosen(cost_of, tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     cost = {"model": "roofline", "llm": "phi-2", "gpu": "h100", "engine": "tensorrt-llm"}

@@ -8,6 +8,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from s11.costs import RooflineCost
 from s11.experiment import Experiment
 from s11.policies import DISAGGREGATED
 from s11.presets import TITLES
@@ -21,6 +22,7 @@ MOST_STEPS = 1_000
 SHOWN_USERS = 4
 STRETCH = 1.5
 SHOWN_PROMPTS = 4
+ONE_TOKEN_STEP = "a step of one token: weights' read, launches"
 
 
 class Axis(StrEnum):
@@ -102,6 +104,7 @@ class TimelineInfo:
     top_ms: float
     chunking: bool
     never_scheduled: bool
+    fixed_name: str = "fixed overhead"
 
     @property
     def tokens_a_stream(self) -> int:
@@ -147,7 +150,12 @@ def timeline_info(
         top_ms=2 * experiment.itl_target_ms if zoom_on_target else largest_ms,
         chunking=experiment.chunking,
         never_scheduled=bool(result.never_scheduled),
+        fixed_name=ONE_TOKEN_STEP if _on_a_machine(experiment) else "fixed overhead",
     )
+
+
+def _on_a_machine(experiment: Experiment) -> bool:
+    return isinstance(experiment.cost, RooflineCost)
 
 
 def _freezes(experiment: Experiment, result: Result, places: Floats) -> Freezes:
@@ -285,7 +293,8 @@ def _caption(experiment: Experiment, result: Result) -> list[str]:
     load = [f"{prompt}, {how}, {users}{budget}"]
     if experiment.policy not in ("chunked", "whole_prompt"):  # one line would be cut at 390 px
         load = [f"{prompt}, {how}", f"{users}, {TITLES[experiment.policy]}{budget}"]
-    return [
-        *load,
-        f"{cost.formula()}, target {experiment.itl_target_ms:g} ms, s11",
-    ]
+    target = f"target {experiment.itl_target_ms:g} ms"
+    if not _on_a_machine(experiment):
+        return [*load, f"{cost.formula()}, {target}, s11"]
+    context = f"contexts of {count(experiment.workload.user_context_tokens, 'token')}"
+    return [*load, f"{cost.formula()}, {target}", f"{context}, simulated by s11"]

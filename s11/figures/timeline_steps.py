@@ -35,7 +35,7 @@ def _parts(info: TimelineInfo) -> list[tuple[str, Any, str, dict[str, Any], Any]
     return [
         ("prefill work", steps.prefill_ms, PREFILL, {}, steps.prefill_tokens),
         ("decode work", steps.decode_ms, DECODE, _pattern("/", PAPER), steps.decode_tokens),
-        ("fixed overhead", steps.fixed_ms, FIXED, _pattern(".", PAPER), None),
+        (info.fixed_name, steps.fixed_ms, FIXED, _pattern(".", PAPER), None),
     ]
 
 

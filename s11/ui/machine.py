@@ -13,9 +13,9 @@ from typing import Any
 
 import streamlit as st
 
-from s11.catalog import GPUS, MODELS, PRECISIONS, TENSOR_PARALLEL, Deployment, Model
+from s11.catalog import MODELS, PRECISIONS, TENSOR_PARALLEL, Deployment, Model
 from s11.catalog.huggingface import model_from_config
-from s11.costs.constants import constants_of
+from s11.machine_words import calibration_note as calibration_note
 from s11.ui.frame import show_refusal
 from s11.ui.link_checks import one_of
 
@@ -32,7 +32,7 @@ GPU_LABELS = {
     "a40": "A40",
     "a6000": "A6000",
 }
-DEFAULTS = {"gpu": "H100", "tp": "1", "precision": "bf16", "config": ""}
+DEFAULTS = {"gpu": "H100", "tp": "1", "precision": "bf16"}
 DEFAULT_MODEL = "Llama-3.1-8B"
 MAX_CONFIG_CHARACTERS = 4_000  # of a link; a pasted file may be longer, see huggingface
 CONFIG_KEYS = {
@@ -132,7 +132,7 @@ def deployment(model_key: str, *, chapter: bool) -> Deployment | None:
     if chosen == CHAPTER:
         return None
     if chosen == OWN:
-        text = _value("config", "")
+        text = _kept_config()
         if not text:
             raise ValueError(
                 "config: nothing is pasted yet for the own model (allowed: a Hugging Face "
@@ -150,30 +150,6 @@ def deployment(model_key: str, *, chapter: bool) -> Deployment | None:
     )
 
 
-def calibration_note(machine: Deployment) -> str:
-    """Return on what measurements the machine's step times rest, in a sentence."""
-    told = _calibration(machine)
-    if machine.tensor_parallel > 2 and GPUS[machine.gpu].interconnect == "PCIe":
-        told += (
-            " Over PCIe, more than two GPUs reduce as on the one L40S host that was measured, "
-            "without peer-to-peer: much of a step can be that."
-        )
-    return told
-
-
-def _calibration(machine: Deployment) -> str:
-    constants = constants_of(machine.gpu, machine.precision)
-    title = GPUS[machine.gpu].title
-    if constants.calibrated:
-        return f"{title}: calibrated on measured kernels."
-    if constants.inherits is None:
-        return f"{title}: calibrated on measured kernels in bf16, not in {machine.precision}."
-    return (
-        f"{title}: not calibrated. It takes the efficiencies of {GPUS[constants.inherits].title} "
-        "with its own datasheet's peaks."
-    )
-
-
 def compact_config(model: Model) -> str:
     """Return the least config.json that describes the model, for a link."""
     sizes = asdict(model)
@@ -188,21 +164,29 @@ def compact_config(model: Model) -> str:
 
 
 def _own_model() -> None:
+    kept = _kept_config()
+    if kept and st.query_params.get("config") != kept:
+        st.query_params["config"] = kept
     st.file_uploader(
         "config.json", type="json", key="config_file", max_upload_size=1, on_change=_take_file
     )
     st.text_area(
         "Or paste it",
-        value=DEFAULTS["config"],
-        key="config",
-        bind="query-params",
+        value=kept,
+        key="config_text",
         height=100,
-        on_change=_compact,
+        on_change=_take_text,
         help="A Hugging Face config.json. What it says of the model's sizes goes into the link.",
     )
-    refused = st.session_state.pop("config_refused", None)
+    refused = st.session_state.get("config_refused")
     if refused:
         show_refusal(refused)
+
+
+def _kept_config() -> str:
+    """Return the own model's config: the session's last good one, else the link's."""
+    kept = st.session_state.get("own_config")
+    return str(st.query_params.get("config", "") if kept is None else kept)
 
 
 def _take_file() -> None:
@@ -211,19 +195,25 @@ def _take_file() -> None:
         _keep(file.getvalue().decode("utf-8-sig", errors="replace"))
 
 
-def _compact() -> None:
-    text = st.session_state.get("config") or ""
+def _take_text() -> None:
+    text = st.session_state.get("config_text") or ""
     if text:
         _keep(text)
 
 
 def _keep(text: str) -> None:
-    """Keep what a config.json says in few words; of one that is refused, why."""
+    """Keep what a config.json says in few words; of one that is refused, why.
+
+    It is no widget's value, because a widget would write what is refused into the link.
+    """
     try:
-        st.session_state["config"] = compact_config(model_from_config(text))
+        compact = compact_config(model_from_config(text.lstrip("\ufeff")))
     except ValueError as error:
-        st.session_state["config"] = ""
         st.session_state["config_refused"] = str(error)
+        return
+    st.session_state["config_refused"] = None
+    st.session_state["own_config"] = st.session_state["config_text"] = compact
+    st.query_params["config"] = compact
 
 
 def _pills(label: str, options: list[str], default: str, key: str, **more: Any) -> None:
@@ -233,4 +223,17 @@ def _pills(label: str, options: list[str], default: str, key: str, **more: Any) 
 
 
 def _value(key: str, default: str) -> str:
-    return str(st.session_state.get(key) or default)
+    """Return a choice; before its pills are first laid, the link's."""
+    return str(st.session_state.get(key) or st.query_params.get(key) or default)
+
+
+def link_parameters(model_key: str) -> dict[str, str]:
+    """Return the machine's part of a link, without what is as it comes."""
+    chosen = {
+        name: _value(name, default)
+        for name, default in ((model_key, CHAPTER), *DEFAULTS.items())
+        if _value(name, default) != default
+    }
+    if _value(model_key, CHAPTER) == OWN:
+        chosen["config"] = _kept_config()
+    return chosen if model_key in chosen else {}

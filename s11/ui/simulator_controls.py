@@ -13,7 +13,7 @@ from s11.kv_pool import within_memory
 from s11.policies import CHUNKING, DISAGGREGATED
 from s11.presets import ABOUT, FLAGS, TITLES
 from s11.ui import simulator_state as state
-from s11.ui.machine import CHAPTER, machine_pills
+from s11.ui.machine import CHAPTER, link_parameters, machine_pills
 from s11.ui.runs import largest_chunk
 from s11.ui.simulator_state import DEFAULTS, ENGINES, LINK_CHECKS, PRESETS, SPEAKS_FOR
 from s11.words import count
@@ -98,8 +98,9 @@ def preset_links() -> None:
         f'<a href="?{escape(urlencode(parameters))}" target="_self">{escape(label)}</a>'
         for label, parameters in PRESETS.items()
     )
+    machine = link_parameters(state.MODEL_KEY)
     engines = " ".join(
-        f'<a href="?{escape(urlencode(parameters))}" target="_self" '
+        f'<a href="?{escape(urlencode(machine | parameters))}" target="_self" '
         f'title="{escape(SPEAKS_FOR[label])}">{escape(label)}</a>'
         for label, parameters in ENGINES.items()
     )

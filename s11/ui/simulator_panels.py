@@ -17,13 +17,13 @@ from s11.explain import explain
 from s11.figures.theme import Spec
 from s11.figures.timeline import timeline_alt, timeline_figure
 from s11.figures.timeline_info import timeline_info
-from s11.kv_pool import beyond_positions, kv_pool, within_memory
+from s11.kv_pool import within_memory
+from s11.machine_words import machine_words
 from s11.presets import TITLES
 from s11.sweeps import SweepPoint, longest_prompt_tokens
 from s11.trade_off import trade_off
 from s11.ui import simulator_state as state
 from s11.ui.frame import chart, picture_control, show_refusal
-from s11.ui.machine import calibration_note
 from s11.ui.runs import MAX_STEPS, Run, run
 from s11.ui.simulator_controls import chunk_controls
 from s11.verdict import Explanation, Verdict
@@ -206,29 +206,22 @@ def _sentence(experiment: Experiment, explanation: Explanation) -> None:
     shown = min(chunk, prompt_tokens)
     smaller = _point(experiment, shown // 2) if shown > 1 else None
     larger = _point(experiment, min(shown * 2, prompt_tokens)) if shown < prompt_tokens else None
-    told = trade_off(smaller, larger, now=run(experiment).metrics)
+    on_a_machine = isinstance(experiment.cost, RooflineCost)
+    told = trade_off(
+        smaller,
+        larger,
+        now=run(experiment).metrics,
+        repeated="the reads of weights and prefix" if on_a_machine else "the fixed cost",
+    )
     if told:
         st.markdown(f":small[{told}]")
 
 
 def _machine(experiment: Experiment) -> None:
     """Say what the chosen machine's step times rest on, and how much KV it holds."""
-    cost, pool = experiment.cost, kv_pool(experiment)
-    if not isinstance(cost, RooflineCost) or pool is None:
-        return
-    told = calibration_note(cost.deployment)
-    users = experiment.workload.streaming_users
-    held = users * experiment.workload.user_context_tokens
-    told += (
-        f" Beside the weights ({pool.capacity.weights_bytes / 1e9:,.1f} GB on each GPU) and the "
-        f"activations, its KV cache holds {count(pool.capacity.kv_tokens, 'token')}"
-    )
-    if users:
-        told += f"; the streams hold {held:,} of them at first"
-    beyond = beyond_positions(experiment)
-    if beyond:
-        told += f". {beyond}"
-    st.markdown(f":small[{told}. How far off it is: [Models & trust](models).]")
+    told = machine_words(experiment)
+    if told:
+        st.markdown(f":small[{told} How far off it is: [Models & trust](models).]")
 
 
 def _as_the_chapters(experiment: Experiment) -> bool:

@@ -58,8 +58,8 @@ PRESETS: dict[str, dict[str, str]] = {
     "32k, chunking off": {"prompt": "32768", "chunking": "false"},
     "32k in 1,024-token chunks": {"prompt": "32768"},
     "Chunk = prompt": {"chunk": "8192"},
-    "Llama-3.1-8B, H100": {"model": "Llama-3.1-8B", "prompt": "32768"},
-    "70B, 4 × H100": {"model": "Llama-3.1-70B", "tp": "4", "prompt": "32768"},
+    "Llama-3.1-8B, H100": {"model": "Llama-3.1-8B", "prompt": "32768", "chunk": "768"},
+    "70B, 4 × H100": {"model": "Llama-3.1-70B", "tp": "4", "chunk": "384"},
     "Longer than the budget: never runs": {
         "prompt": "32768",
         "chunking": "false",

@@ -1,6 +1,7 @@
 """The simulator page on a machine: model, GPU, tensor parallelism and precision count."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,6 +68,19 @@ def test_every_choice_changes_what_is_simulated(page):
     assert len(set(shown)) == len(machines)
 
 
+def test_the_picture_says_that_it_is_simulated(page):
+    told = caption(page(model="Llama-3.1-8B", context="2048"))
+    assert "contexts of 2,048 tokens, simulated by s11" in told
+
+
+def test_a_stall_is_held_against_chunking_off(page):
+    """Chunked, Llama-3.1-70B on four H100 stalls longer than 50 ms, and far less than whole."""
+    app = page(model="Llama-3.1-70B", tp="4", prompt="32768")
+    assert re.search(r"[0-9.]+× less than the [0-9,]+ ms with chunking off", words(app))
+    whole = page(model="Llama-3.1-70B", tp="4", prompt="32768", chunking="false")
+    assert "less than the" not in words(whole)
+
+
 def test_a_gpu_without_measurements_says_whose_efficiencies_it_takes(page):
     told = words(page(model="Llama-3.1-8B", gpu="B200"))
     assert "B200 180 GB SXM: not calibrated. It takes the efficiencies of H100 80 GB SXM" in told
@@ -110,11 +124,31 @@ def test_what_is_pasted_is_kept_in_few_words_or_refused(page):
         json.loads(compact_config(MODELS["mistral-7b"])) | {"rope_theta": 1e6, "torch_dtype": "x"},
         indent=4,
     )
-    app.text_area(key="config").set_value(config).run()
+    app.text_area(key="config_text").set_value(config).run()
+    assert not app.exception
     assert not app.error
-    assert app.text_area(key="config").value == compact_config(MODELS["mistral-7b"])
-    app.text_area(key="config").set_value('{"model_type": "mixtral"}').run()
-    assert any("dense decoder-only models only" in error.value for error in app.error)
+    kept = compact_config(MODELS["mistral-7b"])
+    assert app.text_area(key="config_text").value == kept
+    assert app.query_params["config"] in (kept, [kept])
+    shown = stall(app)
+    for refused in ('{"model_type": "mixtral"}', '{"hidden_size": 3584', "\ufeff[]"):
+        app.text_area(key="config_text").set_value(refused).run()
+        assert not app.exception
+        assert not app.info
+        assert len(app.error) == 1
+        assert app.text_area(key="config_text").value == refused  # to be mended by hand
+        assert stall(app) == shown  # the last good one stays
+    app.text_area(key="config_text").set_value(config).run()
+    assert not app.error
+
+
+def test_engines_as_they_come_keep_the_machine(page):
+    app = page(model="Yi-34B", gpu="H200", tp="2")
+    links = next(block.proto.body for block in app.get("html") if "As it comes" in block.proto.body)
+    engines = links.partition("As it comes")[2]
+    assert engines.count("model=Yi-34B&amp;gpu=H200&amp;tp=2") == engines.count("href")
+    plain = next(block.proto.body for block in page().get("html") if "comes" in block.proto.body)
+    assert "gpu=" not in plain.partition("As it comes")[2]
 
 
 def test_cached_tokens_can_have_a_cost(page):
