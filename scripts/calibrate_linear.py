@@ -41,7 +41,7 @@ THROTTLE_BOUNDS: Bounds = {"throttle": (0.1, 0.0, 0.6)}
 QUANTISE_BOUNDS: Bounds = {"quantise_ms_per_row": (5e-6, 0.0, 5e-5)}
 HOPPER_FP8_BOUNDS: Bounds = {
     "quantise_efficiency": (0.8, 0.2, 1.0),
-    "unaligned_slowdown": (1.2, 1.0, 2.0),
+    "partial_tile_rows": (4.0, 0.0, 20.0),
 }
 # What the data do not tell apart from the rest is left out of a fit, so that none has more than
 # eight constants: these stand for it.

@@ -30,8 +30,10 @@ class KernelConstants:
     """All kernels' constants of one GPU and precision.
 
     calibrated: whether products and attention were measured on this very GPU and precision.
-    inherits: the GPU whose efficiencies fill what was not measured; None: all was measured.
-    inherited_kernels: the kernels filled so.
+    inherits: the nearest GPU of its family, which fills first what was not measured; None: all was
+        measured.
+    owners: the measured GPU behind each kernel, as (kernel, gpu): the GPU itself, or whose
+        efficiencies it takes.
     gemm, lm_head: products of today's engine, in this precision and in bf16.
     layer_linear: bf16 products of the older harness behind layer_linear.csv.
     """
@@ -40,7 +42,7 @@ class KernelConstants:
     precision: str
     calibrated: bool
     inherits: str | None
-    inherited_kernels: tuple[str, ...]
+    owners: tuple[tuple[str, str], ...]
     gemm: GemmConstants
     lm_head: GemmConstants
     layer_linear: GemmConstants
@@ -48,6 +50,11 @@ class KernelConstants:
     prefill_attention: PrefillAttentionConstants
     decode_attention: DecodeAttentionConstants
     all_reduce: AllReduceConstants
+
+    @property
+    def inherited_kernels(self) -> tuple[str, ...]:
+        """The kernels that were not measured on this GPU."""
+        return tuple(kernel for kernel, owner in self.owners if owner != self.gpu)
 
 
 @cache
@@ -68,16 +75,17 @@ def constants_of(gpu: str, precision: str) -> KernelConstants:
         "elementwise": _kernel(gpu, "elementwise"),
         "prefill_attention": _kernel(gpu, "prefill_attention"),
         "decode_attention": _kernel(gpu, "decode_attention"),
-        "all_reduce": _kernel(gpu, "all_reduce"),
+        "all_reduce": _all_reduce(gpu),
     }
-    inherited = tuple(kernel for kernel, (owner, _) in found.items() if owner != gpu)
+    owners = tuple((kernel, owner) for kernel, (owner, _) in found.items())
+    inherited = {kernel for kernel, owner in owners if owner != gpu}
     fp8_measured = precision == "bf16" or precision in _table()[gpu].get("gemm", {})
     return KernelConstants(
         gpu=gpu,
         precision=precision,
-        calibrated=fp8_measured and not set(inherited) & set(MEASURED_FOR_CALIBRATED),
+        calibrated=fp8_measured and inherited.isdisjoint(MEASURED_FOR_CALIBRATED),
         inherits=_table()[gpu].get("inherits") if inherited else None,
-        inherited_kernels=inherited,
+        owners=owners,
         gemm=_read(GemmConstants, found["gemm"][1]),
         lm_head=_read(GemmConstants, found["lm_head"][1]),
         layer_linear=_read(GemmConstants, found["layer_linear"][1]),
@@ -115,6 +123,21 @@ def _kernel(gpu: str, kernel: str) -> tuple[str, dict[str, float]]:
     while kernel not in _table()[owner]:
         owner = _table()[owner]["inherits"]
     return owner, _table()[owner][kernel]
+
+
+def _all_reduce(gpu: str) -> tuple[str, dict[str, float]]:
+    """Return the nearest GPU measured over the same kind of link, and its constants.
+
+    NVLink's latencies and shares say nothing of PCIe: the kind of link goes before the family.
+    """
+    nearest = [gpu]
+    while "inherits" in _table()[nearest[-1]]:
+        nearest.append(_table()[nearest[-1]]["inherits"])
+    for owner in (*nearest, *GPUS):
+        same_link = GPUS[owner].interconnect == GPUS[gpu].interconnect
+        if same_link and "all_reduce" in _table()[owner]:
+            return owner, _table()[owner]["all_reduce"]
+    return _kernel(gpu, "all_reduce")
 
 
 def _products(gpu: str, kernels: tuple[str, ...], precision: str) -> tuple[str, dict[str, float]]:

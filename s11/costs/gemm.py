@@ -32,11 +32,12 @@ SM90_FAMILIES = ("hopper", "blackwell")
 # rows, a tile of so many rows and columns.
 SM89_FP8_TILES = ((0, 16, 64), (16, 32, 64), (32, 64, 64), (64, 64, 128), (256, 128, 128))
 SM90_FP8_TILES = ((0, 64, 64), (64, 64, 128), (128, 128, 128))
-# Measured on Hopper in fp8: 129, 257, 513, … rows run a slower kernel, of tiles of 256 rows. That
-# it is for want of a multiple of 16 is cuBLASLt's rule for fp8; the rows measured tell no more.
-ALIGNED_ROWS = 16
-UNALIGNED_FROM_ROWS = 128
-UNALIGNED_TILE_ROWS = 256
+# Measured on Hopper in fp8, at 129, 257, … 4,097 rows: where the last tile of 128 rows is not full,
+# a product takes the time of further rows of tiles: more of them the more full ones come before,
+# up to a most, of which half is reached after this many (three to six fit alike). Only one row
+# over the edge was measured; that 16 or 100 rows over it take as long is assumed.
+PARTIAL_TILE_ROWS = 128
+HALF_OF_PARTIAL_AFTER_TILES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,8 @@ class GemmConstants:
     l2_resident_share: share of the L2 that holds weights between repeated runs; half where two
         partitions each keep a copy (A100, H100). Of benchmarks only.
     fine_tiles: 1 where the library has a tile for every 32 rows (today's on Hopper), else 0.
-    unaligned_slowdown: of fp8 products on Hopper whose rows are not a multiple of 16.
+    partial_tile_rows: the most that a last tile row that is not full takes beyond its own time,
+        in further rows of tiles spread over the SMs; of fp8 products on Hopper.
     quantise_ms_per_row, quantise_efficiency: turning the activations into fp8, by row and by
         byte (share of the peak HBM bandwidth); not used in bf16.
     """
@@ -69,7 +71,7 @@ class GemmConstants:
     throttle: float
     l2_resident_share: float
     fine_tiles: float = 0.0
-    unaligned_slowdown: float = 1.0
+    partial_tile_rows: float = 0.0
     quantise_ms_per_row: float = 0.0
     quantise_efficiency: float = 1.0
 
@@ -90,6 +92,9 @@ def gemm_ms(
     weight_copies: how many weights of this size a benchmark cycles through before it meets the
         same again: what fits into the L2 stays there. A forward pass reads all other weights
         in between, so nothing stays (infinity).
+
+    More rows never take less time but for one case: fp8 on Hopper, where rows that fill the last
+    tile of 128 save what a tile that is not full takes, partial_tile_rows at the most.
     """
     product_fp8 = fp8 and gpu.fp8_flops_per_s is not None
     weight_bytes = n * k * (FP8_BYTES if fp8 else BF16_BYTES)
@@ -114,21 +119,28 @@ def gemm_ms(
 def _bf16_tiles_ms(
     m: Numbers, n: Numbers, k: Numbers, gpu: Gpu, constants: GemmConstants, weight_bytes: int
 ) -> Numbers:
-    """Return the soft minimum over tiles and splits of k."""
-    choices = 0.0
+    """Return the soft minimum over tiles and splits of k.
+
+    Powers are taken of times over the first choice's, so that they stay within a float's range.
+    """
+    first_ms: Numbers = None
+    relative: Numbers = 0.0
     for rows, columns in SM90_TILES if constants.fine_tiles else SM80_TILES:
         for splits in SPLITS_OF_K:
             tiles = -(-m // rows) * -(-n // columns) * splits
             flops = 2 * rows * columns * k / splits
-            traffic = tiles * (rows * BF16_BYTES + columns * weight_bytes) * k / splits
+            traffic = tiles * (rows * BF16_BYTES + columns * weight_bytes) * (k / splits)
             reduction = (splits > 1) * splits * m * n * 2 * PARTIAL_SUM_BYTES  # write, read
             tiled_ms = _soft_maximum(
                 _waves_ms(tiles, flops, gpu.bf16_flops_per_s, gpu, constants),
                 (traffic + reduction) / _l2_bytes_per_ms(gpu, constants),
                 TILE_SHARPNESS,
             )
-            choices = choices + (tiled_ms + (splits > 1) * SPLIT_MS) ** -CHOICE_SHARPNESS
-    return choices ** (-1 / CHOICE_SHARPNESS)
+            choice_ms = tiled_ms + (splits > 1) * SPLIT_MS
+            if first_ms is None:
+                first_ms = choice_ms
+            relative = relative + (choice_ms / first_ms) ** -CHOICE_SHARPNESS
+    return first_ms * relative ** (-1 / CHOICE_SHARPNESS)
 
 
 def _fp8_tiles_ms(
@@ -141,15 +153,24 @@ def _fp8_tiles_ms(
         rows = rows + (m > above) * (tile_rows - last_rows)
         columns = columns + (m > above) * (tile_columns - last_columns)
         last_rows, last_columns = tile_rows, tile_columns
-    unaligned = hopper * (m % ALIGNED_ROWS > 0) * (m > UNALIGNED_FROM_ROWS)
-    padding = -(-m // UNALIGNED_TILE_ROWS) * UNALIGNED_TILE_ROWS - m
-    tiles = -(-(m + unaligned * padding) // rows) * -(-n // columns)
     flops_per_s = gpu.fp8_flops_per_s or gpu.bf16_flops_per_s
-    return (1 + unaligned * (constants.unaligned_slowdown - 1)) * _soft_maximum(
-        _waves_ms(tiles, 2 * rows * columns * k, flops_per_s, gpu, constants),
-        tiles * (rows * FP8_BYTES + columns * weight_bytes) * k / _l2_bytes_per_ms(gpu, constants),
-        TILE_SHARPNESS,
-    )
+
+    def tiled_ms(tiles: Numbers) -> Numbers:
+        return _soft_maximum(
+            _waves_ms(tiles, 2 * rows * columns * k, flops_per_s, gpu, constants),
+            tiles * (tile_bytes / _l2_bytes_per_ms(gpu, constants)),
+            TILE_SHARPNESS,
+        )
+
+    tile_bytes = (rows * FP8_BYTES + columns * weight_bytes) * k
+    tiles_across = -(-n // columns)
+    took_ms = tiled_ms(-(-m // rows) * tiles_across)
+    if hopper:
+        full = m // PARTIAL_TILE_ROWS
+        partial = (m % PARTIAL_TILE_ROWS > 0) * full / (full + HALF_OF_PARTIAL_AFTER_TILES)
+        further_waves = partial * constants.partial_tile_rows * tiles_across / gpu.sm_count
+        took_ms = took_ms + further_waves * tiled_ms(gpu.sm_count)
+    return took_ms
 
 
 def _quantise_ms(m: Numbers, k: Numbers, gpu: Gpu, constants: GemmConstants) -> Numbers:

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from s11.catalog import GPUS, Gpu
-from s11.costs.gemm import CHOICE_SHARPNESS, L2_SPEED, SM80_TILES, GemmConstants, gemm_ms
+from s11.costs.gemm import (
+    CHOICE_SHARPNESS,
+    HALF_OF_PARTIAL_AFTER_TILES,
+    L2_SPEED,
+    SM80_TILES,
+    GemmConstants,
+    gemm_ms,
+)
 
 # 1e9 FLOPs and 1e9 bytes a millisecond, four SMs of 2.5e8 FLOPs a millisecond each
 TOY = replace(
@@ -43,7 +50,7 @@ FITTED_LIKE = GemmConstants(
     wave_quantisation=0.6,
     throttle=0.3,
     l2_resident_share=0.5,
-    unaligned_slowdown=1.25,
+    partial_tile_rows=6.0,
     quantise_ms_per_row=5e-6,
     quantise_efficiency=0.6,
 )
@@ -158,12 +165,31 @@ def test_fp8_quantises_each_row_of_the_input() -> None:
     assert by_row == pytest.approx(1.073742 + 0.1024, rel=1e-6)
 
 
-def test_odd_rows_run_the_slower_fp8_kernel_on_hopper_alone() -> None:
-    # 513 rows become three tiles of 256 (768), each a quarter slower than aligned ones
-    aligned = fp8_ms(768, 4096, 4096, family="hopper")
-    odd = fp8_ms(513, 4096, 4096, family="hopper", unaligned_slowdown=1.25)
-    assert odd == pytest.approx(1.25 * aligned, rel=1e-9)
-    assert fp8_ms(513, 4096, 4096, unaligned_slowdown=1.25) == fp8_ms(513, 4096, 4096)
+def hopper_ms(m: int, **changes: float) -> float:
+    # 4096 columns are 32 tiles: eight waves for each row of tiles, 2 · 128 · 128 · 4096 FLOPs in
+    # each at 5e8 FLOPs a millisecond and SM: 0.268435 ms a wave
+    return fp8_ms(m, 4096, 4096, family="hopper", **changes)
+
+
+def test_rows_fill_up_to_tiles_of_128_on_hopper() -> None:
+    assert hopper_ms(512) == pytest.approx(4 * 8 * 0.268435, rel=1e-5)
+    assert hopper_ms(513) == hopper_ms(640) == pytest.approx(5 * 8 * 0.268435, rel=1e-5)
+
+
+@pytest.mark.parametrize("m", [513, 528, 529, 639])
+def test_a_last_tile_that_is_not_full_takes_further_tile_rows(m: int) -> None:
+    # four full tile rows: 4 / (4 + 5) of at most 9 further ones of eight waves
+    assert HALF_OF_PARTIAL_AFTER_TILES == 5
+    assert hopper_ms(m, partial_tile_rows=9.0) == pytest.approx((5 + 4) * 8 * 0.268435, rel=1e-5)
+
+
+@pytest.mark.parametrize("m", [1, 64, 100, 128, 512, 640])
+def test_full_tiles_and_single_ones_take_nothing_further(m: int) -> None:
+    assert hopper_ms(m, partial_tile_rows=9.0) == hopper_ms(m)
+
+
+def test_only_hopper_pays_for_tiles_that_are_not_full() -> None:
+    assert fp8_ms(513, 4096, 4096, partial_tile_rows=9.0) == fp8_ms(513, 4096, 4096)
 
 
 # every size
@@ -201,6 +227,20 @@ def test_more_rows_never_cost_less_in_bf16(m: int, n: int, k: int, more: int) ->
     assert ms(m + more) >= ms(m) * (1 - 1e-9)
 
 
+@given(m=SIZES, n=SIZES, k=SIZES, more=st.integers(1, 5_000))
+def test_in_fp8_more_rows_cost_less_only_where_they_fill_the_last_tile(
+    m: int, n: int, k: int, more: int
+) -> None:
+    def ms(m: int, **changes: float) -> float:
+        constants = replace(FITTED_LIKE, **changes)
+        return float(gemm_ms(m, n, k, gpu=GPUS["h100"], constants=constants, fp8=True))
+
+    if (m + more) % 128:
+        assert ms(m + more) >= ms(m) * (1 - 1e-9)
+    # and what they save is at most what the tile that was not full took
+    assert ms(m + more) >= ms(m, partial_tile_rows=0.0) * (1 - 1e-9)
+
+
 @pytest.mark.parametrize(("name", "fp8"), REAL)
 @given(shapes=st.lists(st.tuples(SIZES, SIZES, SIZES), min_size=1, max_size=5))
 def test_arrays_give_what_scalars_give(
@@ -211,3 +251,16 @@ def test_arrays_give_what_scalars_give(
     one_by_one = [gemm_ms(*shape, **options, weight_copies=6) for shape in shapes]
     together = gemm_ms(m, n, k, **options, weight_copies=6)
     np.testing.assert_allclose(together, one_by_one, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "fp8"), REAL)
+def test_absurdly_large_products_keep_their_flops(name: str, fp8: bool) -> None:
+    gpu, size = GPUS[name], 2**24
+    options: dict[str, Any] = {"gpu": gpu, "constants": FITTED_LIKE, "fp8": fp8}
+    alone = gemm_ms(size, size, size, **options)
+    # between the datasheet and a fifth of it: efficiency 0.85, throttled by 1.3, bound by the L2
+    datasheet_ms = 2e3 * size**3 / ((fp8 and gpu.fp8_flops_per_s) or gpu.bf16_flops_per_s)
+    assert datasheet_ms <= alone <= 5 * datasheet_ms
+    sizes = np.array([size, 1])
+    together = gemm_ms(sizes, sizes, sizes, **options)
+    np.testing.assert_allclose(together, [alone, gemm_ms(1, 1, 1, **options)], rtol=1e-12)

@@ -118,9 +118,9 @@ def test_a_number_of_very_many_digits_is_refused_in_short() -> None:
     [
         ("", "measurements: the column prefill_tokens is missing; the first row has nothing"),
         (
-            "prefill_tokens;decode_tokens\n1;2\n",
+            "prefill-tokens;decode-tokens\n1;2\n",
             "measurements: the column prefill_tokens is missing; the first row has "
-            "'prefill_tokens;decode_tokens'",
+            "'prefill-tokens;decode-tokens'",
         ),
         (
             "prefill_tokens,decode_tokens,duration_ms\n1,0,5\n",
@@ -130,6 +130,22 @@ def test_a_number_of_very_many_digits_is_refused_in_short() -> None:
         (
             f"{HEADER},duration_ms\n1,0,0,5,5\n",
             "measurements: the column duration_ms is there twice",
+        ),
+        (
+            "prefill_tokens;decode_tokens;context_tokens;duration_ms\n512;0;0;17,9",
+            "measurements: the first row has semicolons between its columns (allowed: commas, and",
+        ),
+        (
+            '\n"prefill_tokens";"decode_tokens";"context_tokens";"duration_ms"\n512;0;0;17,9',
+            "measurements: the first row has semicolons between its columns",
+        ),
+        (
+            "gpu, prefill_tokens;decode_tokens;context_tokens;duration_ms\n",
+            "measurements: the first row has semicolons between its columns",
+        ),
+        (
+            "prefill_tokens\tdecode_tokens\tcontext_tokens\tduration_ms\n512\t0\t0\t17.9",
+            "measurements: the first row has tabs between its columns",
         ),
         (HEADER, "measurements: no row below the header"),
         (
