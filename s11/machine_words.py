@@ -9,8 +9,6 @@ from s11.experiment import Experiment
 from s11.kv_pool import beyond_positions, kv_pool
 from s11.words import count
 
-PRODUCTS = ("gemm", "layer_linear")
-
 
 def calibration_note(machine: Deployment) -> str:
     """Return on what measurements the machine's step times rest, in a sentence or two."""
@@ -33,13 +31,14 @@ def _calibration(machine: Deployment) -> str:
         return f"{title}: calibrated on measured kernels."
     if constants.inherits is None:
         return f"{title}: calibrated on measured kernels in bf16, not in {machine.precision}."
-    parent = GPUS[constants.inherits].title
-    if any(kernel not in constants.inherited_kernels for kernel in PRODUCTS):
-        return (
-            f"{title}: its products are calibrated; attention takes the efficiencies of {parent}."
-        )
+    owners = dict(constants.owners)
+    attention = GPUS[owners["decode_attention"]].title
+    if owners["gemm"] == machine.gpu:
+        return f"{title}: its products are calibrated; attention is as efficient as on {attention}."
+    parent = GPUS[owners["gemm"]].title
+    own = "" if owners["decode_attention"] != machine.gpu else ", its attention apart,"
     return (
-        f"{title}: not calibrated. It takes the efficiencies of {parent} with its own "
+        f"{title}: not calibrated. It takes{own} the efficiencies of {parent} with its own "
         "datasheet's peaks."
     )
 

@@ -22,7 +22,7 @@ MOST_STEPS = 1_000
 SHOWN_USERS = 4
 STRETCH = 1.5
 SHOWN_PROMPTS = 4
-ONE_TOKEN_STEP = "a step of one token: weights' read, launches"
+ONE_TOKEN_STEP = "weights' read"  # and launches: one column more would break the legend on a phone
 
 
 class Axis(StrEnum):

@@ -93,6 +93,9 @@ def _areas(info: TimelineInfo) -> list[Spec]:
     ]
 
 
+NEAR_TARGET = 0.1  # of the axis' height, on a phone less than a line of text
+
+
 def _over_target(info: TimelineInfo) -> list[Spec]:
     """Outline the steps over the target and point at them: marked in form and in colour."""
     steps = info.steps
@@ -107,6 +110,9 @@ def _over_target(info: TimelineInfo) -> list[Spec]:
     longest = int(np.argmax(top))
     labels = [""] * len(over)
     labels[longest] = f"<b>▲ {ms(float(top[longest]))}</b>"
+    near = float(top[longest]) - info.itl_target_ms < NEAR_TARGET * info.top_ms
+    if near and left[longest] > info.right_end / 2:  # the target's own label stands there
+        labels[longest] += "<br>\u200b"
     return [
         {
             "type": "scatter",
