@@ -177,7 +177,12 @@ def _objects(text: str) -> list[Any]:
                 raise ValueError(f"more than {MAX_RUNS:,} runs")
             value, at = decoder.raw_decode(text, at)
             found.append(value)
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise ValueError(
+            "benchmark: lists and objects stand too deep within each other (allowed: the JSON of "
+            "vllm bench serve --save-detailed)"
+        ) from None
+    except ValueError as error:
         reason = str(error).splitlines()[0][:100]
         raise ValueError(
             f"benchmark: not JSON text, one object for each of up to {MAX_RUNS:,} runs ({reason})"

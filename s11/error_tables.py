@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.console import Group
+from rich.text import Text
 
 from s11.terminal import table
 from s11.validation import Validation
@@ -11,7 +12,9 @@ COLUMNS = ("file", "GPU", "quantity", "rows", "points", "median", "mean", "p90",
 
 
 def errors_table(validation: Validation) -> Group:
-    """Return the errors: one row for each file, GPU, quantity and group of rows."""
+    """Return the errors, a row for each file, GPU, quantity and group; a sentence if none."""
+    if not validation.rows:
+        return Group(Text("Nothing could be compared: no row of a table is modelled."))
     rows = [
         (
             row.file,

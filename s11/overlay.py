@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from s11.bench_results import BenchResults
 from s11.metrics import inter_token_gaps, percentile
 from s11.results import Result
-from s11.words import ms, times
+from s11.words import count, ms, times
 
 PERCENTS = tuple(range(1, 100))
 TOLERANCE_PCT = 15.0
+MOST_FACTOR = 1e9  # beyond, one side took no time at all
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -57,7 +58,8 @@ class Parting:
     """A run of percentiles at which the simulated value is off by more than the tolerance.
 
     Values are those at the first and at the last percentile. Every one of the run is off on
-    the same side: `longer` where the simulated values are too long.
+    the same side: `longer` where the simulated values are too long. factor: the longer over the
+    shorter value, the largest of the run; None where a shorter one is next to nothing.
     """
 
     first_percent: int
@@ -65,6 +67,14 @@ class Parting:
     longer: bool
     measured_ms: tuple[float, float]
     simulated_ms: tuple[float, float]
+    factor: float | None
+
+    @property
+    def factor_told(self) -> str:
+        """Return the factor in words, such as "up to 1.5×"; empty where there is none."""
+        if self.factor is None:
+            return ""
+        return f"{'up to ' if self.last_percent > self.first_percent else ''}{times(self.factor)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -196,10 +206,18 @@ def _partings(real_ms: Floats, model_ms: Floats, tolerance_pct: float) -> tuple[
             longer=bool(side[begin] > 0),
             measured_ms=(float(real_ms[begin]), float(real_ms[end - 1])),
             simulated_ms=(float(model_ms[begin]), float(model_ms[end - 1])),
+            factor=_factor(real_ms[begin:end], model_ms[begin:end]),
         )
         for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
         if side[begin]
     )
+
+
+def _factor(real_ms: Floats, model_ms: Floats) -> float | None:  # (percents,), (percents,)
+    small, large = np.minimum(real_ms, model_ms), np.maximum(real_ms, model_ms)
+    if (small <= large / MOST_FACTOR).any():
+        return None
+    return float((large / small).max())
 
 
 def _sentence(
@@ -231,19 +249,19 @@ def _sentence(
     else:
         where += f"at {agreeing} of {len(PERCENTS)} percentiles"
     widest = sorted(partings, key=lambda p: p.first_percent - p.last_percent)[:2]
-    told = ", and ".join(_told(p) for p in sorted(widest, key=lambda p: p.first_percent))
-    more = f" (and in {len(partings) - 2} more places)" if len(partings) > 2 else ""
+    told = _told(sorted(widest, key=lambda p: p.first_percent))
+    more = f" (and in {count(len(partings) - 2, 'more place')})" if len(partings) > 2 else ""
     return f"{where}; {told}{more}: {figures}."
 
 
-def _told(parting: Parting) -> str:
-    """Return one parting in words, with the factor at its far end."""
-    first, last = parting.first_percent, parting.last_percent
-    end = 0 if first == PERCENTS[0] and last != PERCENTS[-1] else 1
-    at = first if end == 0 else last
-    place = f"at P{first}" if first == last else f"from P{first} to P{last}"
-    side = "longer" if parting.longer else "shorter"
-    real_ms, model_ms = parting.measured_ms[end], parting.simulated_ms[end]
-    small, large = sorted((real_ms, model_ms))
-    factor = f" ({times(large / small)} at P{at})" if small > 0 else ""
-    return f"they are {side} {place}{factor}"
+def _told(partings: list[Parting]) -> str:
+    """Return one or two partings in words, each with its largest factor."""
+    told: list[str] = []
+    side = ""
+    for parting in partings:
+        first, last = parting.first_percent, parting.last_percent
+        place = f"at P{first}" if first == last else f"from P{first} to P{last}"
+        factor = f" ({parting.factor_told})" if parting.factor_told else ""
+        before, side = side, "longer" if parting.longer else "shorter"
+        told.append(f"{place}{factor}" if side == before else f"{side} {place}{factor}")
+    return f"they are {' and '.join(told)}"

@@ -23,6 +23,7 @@ MOST_TOKENS = {
     "context_tokens": MAX_CONTEXT_TOKENS,
 }
 COLUMNS = (*MOST_TOKENS, "duration_ms")
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}  # that stand where commas should
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 MAX_CELL_CHARACTERS = 40  # a float needs 24
 
@@ -75,6 +76,7 @@ def read_measurements(text: str) -> Measurements:
     if "\0" in text:
         row = text.count("\n", 0, text.index("\0")) + 1
         raise ValueError(f"measurements: row {row:,} has a null byte (allowed: plain CSV text)")
+    _require_commas(text)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     file_rows: list[int] = []
     columns: tuple[list[float], ...] = tuple([] for _ in COLUMNS)
@@ -106,6 +108,19 @@ def read_measurements(text: str) -> Measurements:
         context_tokens=context,
         duration_ms=np.array(duration_ms, dtype=np.float64),
     )
+
+
+def _require_commas(text: str) -> None:
+    """Refuse a first row whose columns stand between other signs: a German Excel writes such."""
+    first = next(filter(None, map(str.strip, io.StringIO(text))), "")
+    names = {name.strip(' "') for name in first.split(",")}
+    for sign, title in SEPARATORS.items():
+        parts = {part.strip(' "') for part in re.split(f"[,{sign}]", first)}
+        if (parts - names) & set(COLUMNS):
+            raise ValueError(
+                f"measurements: the first row has {title} between its columns (allowed: commas, "
+                "and points in decimals)"
+            )
 
 
 def _places(header: list[str]) -> list[int]:

@@ -20,9 +20,10 @@ from s11.figures.theme import (
 from s11.words import count, ms
 
 HEIGHT = 660
-NAMED = 3  # of the worst rows
+TOLD = 3  # of the worst rows, in the alt text
+NEAR_DECADES = 0.12
 ROOM_BESIDE = 0.3  # of the axis, that a row's name needs at 390 px
-FAR_ABOVE_PCT = 25.0
+FAR_PCT = 25.0
 LOOKS = ((DECODE, "circle"), (PREFILL, "triangle-up"), (IDLE, "square"))  # as KINDS
 
 
@@ -75,7 +76,7 @@ def fit_caption(info: FitInfo) -> list[str]:
     """Return what was fitted, for a picture that stands alone."""
     drawn = len(info.file_row)
     few = "" if drawn == info.rows else f", {drawn:,} of them drawn"
-    return [info.source, f"{count(info.rows, 'step')}{few}; straight-line cost model"]
+    return [info.source, f"s11, straight line through {count(info.rows, 'step')}{few}"]
 
 
 def fit_alt(info: FitInfo) -> str:
@@ -83,7 +84,7 @@ def fit_alt(info: FitInfo) -> str:
     worst = ", ".join(
         f"row {info.file_row[at]} {ms(float(info.predicted_ms[at]))} for "
         f"{ms(float(info.measured_ms[at]))}"
-        for at in info.worst[:NAMED]
+        for at in info.worst[:TOLD]
     )
     return (
         f"Predicted against measured durations of {count(info.rows, 'step')}, from "
@@ -131,29 +132,37 @@ def _worst(info: FitInfo) -> Spec:
 
 
 def _names(info: FitInfo, *, low: float, high: float) -> list[Spec]:
-    """Name the worst rows, but for those whose names would meet."""
-    named: list[int] = []
-    for at in info.worst[:NAMED]:
-        apart = [
-            abs(np.log10(info.measured_ms[at] / info.measured_ms[other])) > 0.12
-            or abs(np.log10(info.predicted_ms[at] / info.predicted_ms[other])) > 0.12
-            for other in named
-        ]
-        if all(apart):
-            named.append(at)
-    return [_name(info, at, low=low, high=high) for at in named]
+    """Name the worst rows; those too near to each other share a name's place."""
+    groups: list[list[int]] = []
+    for at in info.worst:
+        for group in groups:
+            ratios = (
+                info.measured_ms[at] / info.measured_ms[group[0]],
+                info.predicted_ms[at] / info.predicted_ms[group[0]],
+            )
+            if all(abs(np.log10(ratio)) <= NEAR_DECADES for ratio in ratios):
+                group.append(at)
+                break
+        else:
+            groups.append([at])
+    return [_name(info, group, low=low, high=high) for group in groups]
 
 
-def _name(info: FitInfo, at: int, *, low: float, high: float) -> Spec:
-    """Name a row where nothing else stands: beside or under the line, or over it if far above."""
+def _name(info: FitInfo, group: list[int], *, low: float, high: float) -> Spec:
+    """Name rows where nothing else stands: under the line, over it at its end or if far above."""
+    at = group[0]
     x, y = float(np.log10(info.measured_ms[at])), float(np.log10(info.predicted_ms[at]))
     place = (x - np.log10(low)) / np.log10(high / low)
-    if info.error_pct[at] > FAR_ABOVE_PCT:
+    error_pct = info.error_pct[at]
+    if error_pct > FAR_PCT:
         ax, ay = (-56, -8) if place > ROOM_BESIDE else (0, -44)
+    elif place < 1 - ROOM_BESIDE:
+        ax, ay = (56, 10)
     else:
-        ax, ay = (56, 10) if place < 1 - ROOM_BESIDE else (0, 48)
+        ax, ay = (0, 48) if error_pct < -FAR_PCT else (-60, -16)
+    rows = ", ".join(f"{info.file_row[one]:,}" for one in group)
     return {
-        "text": f"row {info.file_row[at]:,}",
+        "text": f"{'row' if len(group) == 1 else 'rows'} {rows}",
         "x": x,
         "y": y,
         "ax": ax,

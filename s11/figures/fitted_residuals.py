@@ -12,6 +12,7 @@ from s11.figures.theme import INK, MUTED, STALL, STALL_TEXT, Spec, axis, bottom_
 HEIGHT = 660
 GAP = 0.115  # of the plot, above each panel: its label and the tokens of the one above
 SMALLEST_TOP_PCT, BEYOND_MOST = 3.0, 2.5
+ROOM = 1.2  # of the panels beyond their top, for a mark that stands at it
 
 
 def residuals_figure(info: FitInfo) -> Spec:
@@ -35,7 +36,7 @@ def residuals_figure(info: FitInfo) -> Spec:
             range=[-0.03 * most, 1.03 * most], anchor=f"y{number}", tickformat=",", nticks=6
         )
         spec[f"yaxis{number}"] = axis(
-            range=[-1.08 * top, 1.08 * top],
+            range=[-ROOM * top, ROOM * top],
             domain=[bottom, bottom + share - GAP],
             anchor=f"x{number}",
             nticks=5,
@@ -124,18 +125,21 @@ def _traces(info: FitInfo, column: ColumnErrors, top: float) -> list[Spec]:
                 "name": "beyond edge",
                 "y": np.where(up, top, -top).astype(np.float32),
                 "marker": marker,
+                "cliponaxis": False,
             }
         )
+    # From each group's fewest tokens to its most, so that the line goes as far as the rows do.
+    ends = [(end, g) for g in column.groups for end in sorted({g.low, g.high})]
     traces.append(
         {
             "type": "scatter",
             "mode": "lines+markers",
             "name": "median",
-            "x": np.array([(g.low + g.high) / 2 for g in column.groups], np.float32),
-            "y": np.array([g.median_error_pct for g in column.groups], np.float32),
+            "x": np.array([end for end, _ in ends], np.float32),
+            "y": np.array([g.median_error_pct for _, g in ends], np.float32),
             "line": {"color": INK, "width": 2},
-            "marker": {"color": INK, "size": 7, "symbol": "diamond"},
-            "customdata": [f"{span(g)} {column.title}" for g in column.groups],
+            "marker": {"color": INK, "size": 6, "symbol": "diamond"},
+            "customdata": [f"{span(g)} {column.title}" for _, g in ends],
             "hovertemplate": "%{customdata}: median %{y:+.1f}%<extra></extra>",
         }
     )

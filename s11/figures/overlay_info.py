@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from s11.figures.log_axis import nice_range
 from s11.overlay import PERCENTS, Distribution, Overlay, Parting
-from s11.words import times
 
 MOST_POINTS = 1_000
 WIDEST_SPAN = 1e5  # of the axis; gaps of no time have no place on a log scale
@@ -72,7 +71,7 @@ def overlay_info(overlay: Overlay, *, caption: list[str]) -> OverlayInfo:
         below_axis=bool(smallest < low_ms),
         outline_ms=np.maximum(points[:, 0], low_ms),
         outline_percent=points[:, 1],
-        named=tuple(_named(overlay, parting) for parting in named),
+        named=tuple(_named(parting) for parting in named),
         more=len(overlay.partings) - len(named),
         tolerance_pct=overlay.tolerance_pct,
         sentence=overlay.sentence,
@@ -137,15 +136,9 @@ def _outline(overlay: Overlay, parting: Parting) -> Floats:  # (points, 2)
     return np.vstack((np.column_stack((way, np.concatenate((up, up[::-1])))), [[np.nan, np.nan]]))
 
 
-def _named(overlay: Overlay, parting: Parting) -> str:
+def _named(parting: Parting) -> str:
     """Return a parting in words, with the largest factor in it."""
     first, last = parting.first_percent, parting.last_percent
     place = f"P{first}" if first == last else f"P{first}–P{last}"
-    real, model = overlay.measured_ms[first - 1 : last], overlay.simulated_ms[first - 1 : last]
-    small, large = (real, model) if parting.longer else (model, real)
     word = "longer" if parting.longer else "shorter"
-    if not (small > 0).all():
-        return f"{place}: simulated {word}"
-    factor = times(float((large / small).max()))
-    up_to = "" if first == last else "up to "
-    return f"{place}: simulated {up_to}{factor} {word}"
+    return " ".join(filter(None, (f"{place}: simulated", parting.factor_told, word)))

@@ -122,11 +122,13 @@ def _layout(info: TrustInfo, *, title: str, figure: str, beyond: int = 0) -> Spe
     drawn = f"{info.drawn:,} of {info.total:,} points drawn"
     if beyond:
         drawn += f", {beyond:,} beyond the frame"
+    simulated = info.quantity.file == "end_to_end.csv"
     spec = layout(
         title=title,
         caption=[
             f"{drawn} · band ±{BAND_PCT:.0f}%",
-            f"roofline cost model, constants of {info.constants_date}",
+            f"s11{' simulation' if simulated else ''}, roofline cost model, constants of "
+            f"{info.constants_date}",
         ],
         meta={
             "figure": figure,

@@ -8,6 +8,7 @@ from s11.catalog import GPUS, MODELS, Gpu
 from s11.costs.constants import KernelConstants, constants_of
 from s11.figures.trust_info import QUANTITIES, gpu_title, group_title, pct
 from s11.validation.errors import ErrorRow
+from s11.validation.leave_out import LeaveOut
 from s11.validation.published import ChunkOverhead, Published
 from s11.validation.snapshot import Snapshot
 
@@ -23,11 +24,11 @@ def _columns(names: Iterable[str], rows: Iterable[Iterable[object]]) -> Columns:
     return columns
 
 
-def error_columns(snapshot: Snapshot) -> Columns:
-    """Return every row of the validation."""
+def error_columns(snapshot: Snapshot, left: LeaveOut) -> Columns:
+    """Return every row of the validation, and the error on what its fit had not seen."""
     names = (
         "file", "quantity", "GPU", "rows", "points", "median (%)", "mean (%)", "p90 (%)",
-        "bias (%)", "constants",
+        "bias (%)", "left out, mean (%)", "constants",
     )  # fmt: skip
     return _columns(
         names,
@@ -42,6 +43,7 @@ def error_columns(snapshot: Snapshot) -> Columns:
                 round(row.mean_abs_error_pct, 1),
                 round(row.p90_abs_error_pct, 1),
                 round(row.bias_pct, 1),
+                None if (unseen := left.error_pct(row)) is None else round(unseen, 1),
                 "fitted on this GPU" if row.calibrated else "inherited",
             )
             for row in snapshot.rows
@@ -49,20 +51,31 @@ def error_columns(snapshot: Snapshot) -> Columns:
     )
 
 
-def headline_columns(snapshot: Snapshot) -> Columns:
-    """Return the errors by quantity and GPU: median for whole runs, mean for kernels."""
+def headline_columns(snapshot: Snapshot, left: LeaveOut) -> Columns:
+    """Return the errors by quantity and GPU: median for whole runs, mean for kernels.
+
+    Where an error on what the fit had not seen is there, it stands behind the fit's.
+    """
     shown = [row for row in snapshot.rows if row.group in ("all", "0.05 ms and more", "vllm")]
     gpus = list(dict.fromkeys(gpu_title(row.gpu) for row in shown))
     cells: dict[tuple[str, str], str] = {}
     for row in shown:
-        cells[headline_label(row), gpu_title(row.gpu)] = (
-            f"{pct(headline_pct(row))} ({row.points:,})"
-        )
+        place, unseen = (headline_label(row), gpu_title(row.gpu)), left.error_pct(row)
+        cells[place] = f"{_both(headline_pct(row), None)} ({row.points:,})"
+        if unseen is None:
+            continue
+        if row.file == "end_to_end.csv":  # what was left out has a mean alone
+            place = (f"{TITLES[row.file, row.quantity]}, vLLM runs, mean", place[1])
+        cells[place] = f"{_both(row.mean_abs_error_pct, unseen)} ({row.points:,})"
     labels = sorted({label for label, _ in cells}, key=_order)
     return _columns(
-        ("absolute error (points)", *gpus),
+        ("error: fit / left out (points)", *gpus),
         ((label, *(cells.get((label, gpu), "–") for gpu in gpus)) for label in labels),
     )
+
+
+def _both(fit_pct: float, unseen_pct: float | None) -> str:
+    return pct(fit_pct) if unseen_pct is None else f"{fit_pct:.1f} / {pct(unseen_pct)}"
 
 
 def headline_pct(row: ErrorRow) -> float:
@@ -100,11 +113,17 @@ def published_columns(rows: Iterable[Published]) -> Columns:
                 round(row.published_ms, 2),
                 round(row.ours_ms, 2),
                 round(row.error_pct, 1),
-                "no: fitted on it" if row.rests_on_it else "yes",
+                _check_told(row),
             )
             for row in rows
         ),
     )
+
+
+def _check_told(row: Published) -> str:
+    if row.worked_out:
+        return "no: worked out of rows above"
+    return "no: fitted on it" if row.rests_on_it else "yes"
 
 
 def overhead_columns(overheads: Iterable[ChunkOverhead]) -> Columns:

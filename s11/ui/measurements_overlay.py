@@ -74,8 +74,12 @@ def _whose(bench: Benchmark) -> None:
             icon=":material/science:",
         )
     else:
-        told = f" {_told(bench)}" if bench.results is not None else ""
-        st.markdown(f"Shown: `{bench.name}`.{told} It stays in this session and goes into no link.")
+        shown, told = "Not shown", ""
+        if bench.results is not None:
+            shown, told = "Shown", f" {_told(bench)}"
+        st.markdown(
+            f"{shown}: `{bench.name}`.{told} It stays in this session and goes into no link."
+        )
 
 
 def _told(bench: Benchmark) -> str:
@@ -175,7 +179,7 @@ def _caption(bench: Benchmark, found: Outcome, deployment: Deployment) -> list[s
     source = f"{bench.name}, no measurement" if bench.made_up else bench.name
     lines = (
         on,
-        f"{state.engine().title}; {sent}",
+        f"s11, as {state.engine().title}; {sent}",
         f"{source}; {count(found.laid.requests, 'request')}",
     )
     return [line if len(line) <= CAPTION_ROOM else f"{line[: CAPTION_ROOM - 1]}…" for line in lines]

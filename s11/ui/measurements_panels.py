@@ -98,8 +98,11 @@ def _whose(steps: Steps) -> None:
             icon=":material/science:",
         )
     else:
+        shown = "Shown" if steps.fit is not None else "Not shown"
         rows = "" if steps.measurements is None else f", {count(len(steps.measurements), 'row')}"
-        st.markdown(f"Shown: `{steps.name}`{rows}. It stays in this session and goes into no link.")
+        st.markdown(
+            f"{shown}: `{steps.name}`{rows}. It stays in this session and goes into no link."
+        )
 
 
 def _source(steps: Steps) -> str:

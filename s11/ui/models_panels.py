@@ -23,6 +23,7 @@ from s11.figures.trust_tables import (
 from s11.figures.trust_words import (
     NOT_MODELLED,
     SARATHI_BASIS,
+    basis_told,
     calibration,
     gap_told,
     modelled,
@@ -33,6 +34,7 @@ from s11.figures.trust_words import (
 from s11.ui import models_state as state
 from s11.ui.frame import chart, picture_control
 from s11.ui.models_controls import quantity_control
+from s11.validation.leave_out import leave_out
 from s11.validation.published import SARATHI, SARATHI_SERVE
 from s11.validation.snapshot import snapshot
 
@@ -70,12 +72,12 @@ def headline() -> None:
         place.metric(
             f"{title} error",
             f"{row.median_abs_error_pct:.1f}%",
-            delta=f"median of {row.points:,} · p90 {row.p90_abs_error_pct:.1f}%",
+            delta=f"p90 {row.p90_abs_error_pct:.1f}%, {row.points:,} runs",
             delta_color="off",
             delta_arrow="off",
             border=True,
-            help="Absolute error of the mean that a benchmark's client reports, over whole vLLM "
-            f"runs on {gpu_title(row.gpu)} whose KV cache is not exhausted.",
+            help="Median of the absolute error of the mean that a benchmark's client reports, over "
+            f"whole vLLM runs on {gpu_title(row.gpu)} whose KV cache is not exhausted.",
         )
     kernels = [
         row.mean_abs_error_pct
@@ -92,13 +94,9 @@ def headline() -> None:
         help="Mean absolute error of single kernels: the best and the worst of a measured table "
         "on one GPU.",
     )
-    st.dataframe(headline_columns(found), hide_index=True, width="stretch", height="content")
-    st.markdown(
-        f":small[Constants of {found.constants_date}, held against the measurements on "
-        f"{found.date}. Kernels' constants were fitted on these kernels, and the host's time a "
-        "step on these runs' TPOT: errors of a fit. On other shapes, models and engine versions, "
-        "expect more.]"
-    )
+    columns = headline_columns(found, leave_out())
+    st.dataframe(columns, hide_index=True, width="stretch", height="content")
+    st.markdown(f":small[{basis_told(found, leave_out())}]")
 
 
 def pictures() -> None:
@@ -120,13 +118,14 @@ def pictures() -> None:
 def errors() -> None:
     """Lay every row of the validation."""
     st.header("All errors", anchor="errors")
-    columns = error_columns(snapshot())
+    columns = error_columns(snapshot(), leave_out())
     st.dataframe(columns, hide_index=True, width="stretch")
     _download("Errors as CSV", columns, "s11-errors.csv", "errors")
     st.markdown(
         ":small[Absolute percentage errors; the 90th percentile is of the inverted CDF; bias is "
-        "the mean with its sign, above 0 where the model says too much. The same from your own "
-        "tables: `python -m s11 validate DIR`.]"
+        "the mean with its sign, above 0 where the model says too much; “left out” is the mean "
+        "error on half of the shapes, fitted on the other half, and the other way round. All but "
+        "that from your own tables: `python -m s11 validate DIR`.]"
     )
     for told in snapshot().left_out:
         st.markdown(f"- Left out: {told}")

@@ -55,6 +55,7 @@ class Published:
     """One figure of a paper, and ours, in milliseconds.
 
     rests_on_it: whether constants were set by this very figure, so that it checks nothing.
+    worked_out: whether it is no figure of its own but worked out of others of the same table.
     """
 
     what: str
@@ -62,6 +63,12 @@ class Published:
     published_ms: float
     ours_ms: float
     rests_on_it: bool = False
+    worked_out: bool = False
+
+    @property
+    def is_check(self) -> bool:
+        """Return whether no constant was set by it, and it is a figure of its own."""
+        return not (self.rests_on_it or self.worked_out)
 
     @property
     def error_pct(self) -> float:
@@ -156,7 +163,7 @@ def decode_costs(rows: tuple[Published, ...]) -> tuple[Published, Published]:
     """Return what a decode costs alone and piggybacked, as differences of SARATHI's own sums.
 
     Piggybacked: (chunk with 3 decodes - the prompt alone) / 3. That is a small difference of
-    large numbers: an error of 1% in either moves it by half.
+    large numbers: an error of 1% in either moves it by more than half.
     """
     (prompt, alone, hybrid) = (
         (sum(r.published_ms for r in pair), sum(r.ours_ms for r in pair))
@@ -168,12 +175,14 @@ def decode_costs(rows: tuple[Published, ...]) -> tuple[Published, Published]:
             part="linear + attention",
             published_ms=alone[0] / 4,
             ours_ms=alone[1] / 4,
+            worked_out=True,
         ),
         Published(
             what="a decode piggybacked",
             part="linear + attention",
             published_ms=(hybrid[0] - prompt[0]) / 3,
             ours_ms=(hybrid[1] - prompt[1]) / 3,
+            worked_out=True,
         ),
     )
 

@@ -119,6 +119,42 @@ def test_rows_far_off_do_not_flatten_the_rest():
     assert beyond[0]["y"].tolist() == pytest.approx([-spec["layout"]["meta"]["top_pct"]])
 
 
+def test_a_mark_at_the_edge_is_whole():
+    for scene in ("one wild row", "sample"):
+        spec = residuals_figure(info_of(SCENES[scene]))
+        top = spec["layout"]["meta"]["top_pct"]
+        for trace in spec["data"]:
+            assert np.abs(trace["y"]).max() <= top + 1e-5
+        beyond = [trace for trace in spec["data"] if trace["name"] == "beyond edge"]
+        assert all(trace["cliponaxis"] is False for trace in beyond)
+        assert spec["layout"]["yaxis"]["range"][1] >= 1.15 * top
+
+
+def test_the_medians_reach_as_far_as_the_rows():
+    spec = residuals_figure(info_of(SCENES["sample"]))
+    lines = [trace for trace in spec["data"] if trace["name"] == "median"]
+    info = info_of(SCENES["sample"])
+    for line, column in zip(lines, info.columns, strict=True):
+        assert (line["x"][0], line["x"][-1]) == (column.tokens.min(), column.tokens.max())
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_every_circled_row_has_its_number(scene):
+    info = info_of(SCENES[scene])
+    named = [
+        int(number.replace(",", ""))
+        for note in fit_figure(info)["layout"]["annotations"]
+        for number in note["text"].removeprefix("rows ").removeprefix("row ").split(", ")
+    ]
+    assert sorted(named) == sorted(int(info.file_row[at]) for at in info.worst)
+
+
+def test_pictures_say_whose_they_are():
+    info = info_of(SCENES["sample"])
+    for spec in (fit_figure(info), residuals_figure(info)):
+        assert "s11" in spec["layout"]["title"]["text"]
+
+
 def test_alt_has_the_numbers():
     info = info_of(SCENES["one wild row"])
     assert "Worst: row 32" in fit_alt(info)

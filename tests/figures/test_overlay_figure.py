@@ -44,6 +44,7 @@ def test_the_part_that_differs_is_outlined_and_named():
     info = info_of("tail")
     # By hand: from P81 on each simulated value is twice the measured one.
     assert info.named == ("P81–P99: simulated up to 2.0× longer",)
+    assert "from P81 to P99 (up to 2.0×)" in info.sentence  # the same number in both
     assert info.outline_ms[~np.isnan(info.outline_ms)].min() == 81
     assert info.outline_ms[~np.isnan(info.outline_ms)].max() == 198
     assert np.nanmin(info.outline_percent) == 80.5

@@ -58,6 +58,9 @@ def test_what_ships_is_drawn_valid_and_white(title):
         assert len(head) - len("<b></b>") <= 45
         for line in caption:
             assert len(line.split(">")[1].split("<")[0]) <= 60
+        told = " ".join(caption)
+        assert "s11" in told
+        assert ("s11 simulation" in told) == (info.quantity.file == "end_to_end.csv")
 
 
 def test_both_axes_are_one_and_the_same():

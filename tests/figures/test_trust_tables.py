@@ -3,6 +3,7 @@
 import pytest
 
 from s11.catalog import GPUS, MODELS
+from s11.costs.host import HOSTS
 from s11.figures.trust_info import point_columns, trust_info
 from s11.figures.trust_tables import (
     as_markdown,
@@ -15,16 +16,30 @@ from s11.figures.trust_tables import (
 )
 from s11.figures.trust_words import (
     NOT_MODELLED,
+    basis_told,
     calibration,
     gap_told,
+    hosts_told,
     modelled,
     overhead_told,
     sarathi_told,
     serving_told,
 )
+from s11.validation.leave_out import LeaveOut, LeftOut, leave_out
 from s11.validation.published import ChunkOverhead, Gap, Published
 from s11.validation.snapshot import snapshot
 from tests.figures.test_trust import PRODUCTS, RUNS
+
+PLACE = {"file": "gemm.csv", "gpu": "a100-80", "quantity": "latency_ms", "group": "all"}
+RUN = {"file": "end_to_end.csv", "gpu": "h100", "quantity": "mean_tpot_ms", "group": "vllm"}
+UNSEEN = LeaveOut(
+    date="2026-01-02",
+    rows=(
+        LeftOut(**PLACE, what="every second shape", points=2, mean_abs_error_pct=14.0),
+        LeftOut(**RUN, what="the runs on 2 GPUs", points=1, mean_abs_error_pct=8.0),
+        LeftOut(**RUN, what="the runs on 4 GPUs", points=3, mean_abs_error_pct=4.0),
+    ),
+)
 
 
 def rows_of(columns):
@@ -32,28 +47,49 @@ def rows_of(columns):
 
 
 def test_every_error_row_is_in_the_table():
-    columns = error_columns(snapshot())
+    columns = error_columns(snapshot(), leave_out())
     assert len(columns["file"]) == len(snapshot().rows)
     assert "" not in columns["GPU"]
-    assert rows_of(error_columns(PRODUCTS))[0] == (
-        "gemm.csv", "Dense products", "A100 80 GB SXM", "all", 2, 5.0, 12.5, 20.0, -7.5,
+    assert rows_of(error_columns(PRODUCTS, UNSEEN))[0] == (
+        "gemm.csv", "Dense products", "A100 80 GB SXM", "all", 2, 5.0, 12.5, 20.0, -7.5, 14.0,
         "fitted on this GPU",
     )  # fmt: skip
-    assert error_columns(PRODUCTS)["constants"][1] == "inherited"
+    inherited = dict(zip(columns, rows_of(error_columns(PRODUCTS, UNSEEN))[1], strict=True))
+    assert inherited["constants"] == "inherited"
+    assert inherited["left out, mean (%)"] is None
 
 
 def test_headline_has_a_row_a_quantity_and_a_column_a_gpu():
-    assert headline_columns(PRODUCTS) == {
-        "absolute error (points)": ["Dense products, mean"],
-        "A100 80 GB SXM": ["12.5% (2)"],
+    assert headline_columns(PRODUCTS, UNSEEN) == {
+        "error: fit / left out (points)": ["Dense products, mean"],
+        "A100 80 GB SXM": ["12.5 / 14.0% (2)"],
         "B200 180 GB SXM": ["10.0% (1)"],
     }
     # Of whole runs the median, and of vLLM's alone.
-    assert headline_columns(RUNS) == {
-        "absolute error (points)": ["TPOT, vLLM runs, median"],
+    assert headline_columns(RUNS, LeaveOut(date="", rows=())) == {
+        "error: fit / left out (points)": ["TPOT, vLLM runs, median"],
         "H100 80 GB SXM": ["0.0% (2)"],
     }
-    assert len(headline_columns(snapshot())["absolute error (points)"]) == 10
+    # Left out was one GPU count, then the other: 1 run by 8%, 3 by 4%, so 5% of the mean.
+    labels, cells = headline_columns(RUNS, UNSEEN).values()
+    assert labels == ["TPOT, vLLM runs, mean", "TPOT, vLLM runs, median"]
+    assert str(cells[0]).endswith(" / 5.0% (2)")
+    assert len(headline_columns(snapshot(), leave_out())["error: fit / left out (points)"]) == 11
+
+
+def test_basis_is_said_of_both_errors():
+    told = basis_told(RUNS, UNSEEN)
+    assert "the error **of the fit**" in told
+    assert "misses the runs on 2 GPUs by 8.0% and the runs on 4 GPUs by 4.0%" in told
+    assert "of 2026-01-02: the mean error on half of the shapes" in told
+
+
+def test_the_hosts_two_constants_are_told_and_who_stands_in():
+    told = hosts_told()
+    for engine, name in (("vllm", "vLLM"), ("tensorrt-llm", "TensorRT-LLM")):
+        host = HOSTS[engine]
+        assert f"{name} {host.step_ms:.2g} + {host.sequence_ms:.2g} ms, fitted on" in told
+    assert "SGLang's was not measured, TensorRT-LLM's stands in for it" in told
 
 
 def test_points_have_their_errors():
@@ -98,13 +134,20 @@ def test_papers_figures_and_what_is_no_check():
     rows = (
         Published(what="a", part="linear", published_ms=100, ours_ms=96),
         Published(what="b", part="attention", published_ms=10, ours_ms=12, rests_on_it=True),
+        Published(what="c", part="linear", published_ms=100, ours_ms=101),
     )
-    alone = Published(what="alone", part="both", published_ms=12, ours_ms=12)
-    riding = Published(what="riding", part="both", published_ms=1.2, ours_ms=1.5)
-    assert published_columns(rows)["off (%)"] == [-4.0, 20.0]
-    assert published_columns(rows)["a check"] == ["yes", "no: fitted on it"]
+    alone = Published(what="alone", part="both", published_ms=12, ours_ms=12, worked_out=True)
+    riding = Published(what="riding", part="both", published_ms=1.2, ours_ms=1.5, worked_out=True)
+    columns = published_columns((*rows, alone, riding))
+    assert columns["off (%)"] == [-4.0, 20.0, 1.0, 0.0, 25.0]
+    assert columns["a check"] == [
+        "yes", "no: fitted on it", "yes", *["no: worked out of rows above"] * 2,
+    ]  # fmt: skip
     told = sarathi_told(rows, (alone, riding))
-    assert "Of the 1 figures that no constant was set by, the worst is off by **-4.0%** (a" in told
+    assert "Of the paper's 3 figures, 1 set constants; of the other 2, the worst is off" in told
+    assert "by **-4.0%** (a, linear)" in told
+    # What the two sums' difference is off by is said, though it is no figure of its own.
+    assert "piggybacked 1.50 ms (paper: 1.20 ms), which is off by **+25.0%**" in told
     assert "**8.0×** cheaper, in the paper 10×" in told
 
 

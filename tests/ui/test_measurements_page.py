@@ -123,6 +123,7 @@ def test_what_cannot_be_fitted_is_refused_in_a_sentence(page, text, sentence):
     assert app.error[0].value.startswith(sentence)
     assert app.error[0].value.endswith(".")
     assert not app.get("plotly_chart")
+    assert any(block.value.startswith("Not shown: `pasted rows`") for block in app.markdown)
     # The other part is untouched.
     app.get("button_group")[0].set_value(str(Part.OVERLAY)).run()
     assert not app.error
@@ -238,6 +239,7 @@ def test_a_broken_benchmark_is_refused(overlay_page):
     app = with_benchmark(overlay_page(), '{"input_lens": [1]')
     assert not app.exception
     assert app.error[0].value.startswith("benchmark: not JSON text")
+    assert "Not shown: `" in words(app)
 
 
 def test_a_file_of_several_runs_lets_one_be_chosen(overlay_page):

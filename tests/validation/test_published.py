@@ -35,6 +35,10 @@ def test_a_decode_alone_and_piggybacked_as_the_paper_works_it_out():
     # (44.28 + 5.68) / 4 = 12.49; (223.2 + 15.2 - 224.8 - 10) / 3 = 1.2.
     assert alone.published_ms == pytest.approx(12.49)
     assert riding.published_ms == pytest.approx(1.2)
+    # Neither is a figure of its own; of the nine, seven are.
+    assert not alone.is_check
+    assert not riding.is_check
+    assert sum(row.is_check for row in ROWS) == 7
     assert abs(alone.error_pct) <= LIMIT_PCT
     # A small difference of large sums, so its size alone: a decode rides at less than a sixth.
     assert 0 < riding.ours_ms < alone.ours_ms / 6

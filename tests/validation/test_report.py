@@ -266,6 +266,16 @@ def test_command_prints_a_table(folder, capsys):
     assert "Left out: gemm.csv: 1 row of 'int4'" in out
 
 
+def test_command_says_that_nothing_could_be_compared(folder, capsys):
+    where = str(folder({"gemm.csv": [{**GEMM, "gpu": "mi300x"}]}))
+    out = printed(capsys, "validate", where, code=1)
+    assert out.startswith("Nothing could be compared")
+    assert "Left out: gemm.csv: 1 row of 'mi300x', which is not in the catalog" in out
+    answer = json.loads(printed(capsys, "validate", where, "--json", code=1))
+    assert answer["rows"] == []
+    assert len(answer["left_out"]) == 1
+
+
 def test_command_refuses_in_one_line(folder, tmp_path, capsys):
     assert "has none of" in refusal(capsys, "validate", str(tmp_path))
     assert "is not a folder" in refusal(capsys, "validate", str(tmp_path / "nowhere"))
