@@ -223,3 +223,41 @@ def test_numbers_are_there_as_a_table(open_app: Open, wait_for_chart: Chart):
     wait_for_chart(page, stall(23, 24))
     page.get_by_role("button", name="The numbers as a table").click()
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+
+
+def test_a_machine_is_chosen_by_pills_and_comes_with_the_link(
+    open_app: Open, wait_for_chart: Chart
+):
+    page = open_app()
+    wait_for_chart(page, stall(23, 24))
+    page.get_by_role("button", name="Model & GPU").click()
+    page.get_by_role("radio", name="Llama-3.1-8B", exact=True).or_(
+        page.get_by_role("button", name="Llama-3.1-8B", exact=True)
+    ).first.click()
+    expect(page).to_have_url(re.compile(r"\?model=Llama-3\.1-8B$"))
+    expect(page.locator("svg text").filter(has_text="Llama-3.1-8B on H100").first).to_be_visible()
+    meta = wait_for_chart(page, "m => m.longest_stall_ms > 25")
+    again = page.context.new_page()
+    again.goto(page.url)
+    assert wait_for_chart(again, "m => m.longest_stall_ms > 25") == meta
+
+
+def test_a_pasted_text_that_is_no_config_is_refused_beside_the_field(
+    open_app: Open, wait_for_chart: Chart
+):
+    page = open_app("/?model=Own+model")
+    expect(page.get_by_text("nothing is pasted yet")).to_be_visible()
+    page.get_by_role("button", name="Model & GPU").click()
+    field = page.get_by_role("textbox", name="Or paste it")
+    field.fill('{"hidden_size": 3584')
+    field.press("Control+Enter")
+    expect(page.get_by_text("no JSON at line 1")).to_be_visible()
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    field.fill(
+        '{"model_type":"llama","hidden_size":2048,"num_hidden_layers":16,"intermediate_size":8192,'
+        '"num_attention_heads":32,"num_key_value_heads":8,"head_dim":64,"vocab_size":128256,'
+        '"max_position_embeddings":131072}'
+    )
+    field.press("Control+Enter")
+    wait_for_chart(page, "m => m.longest_stall_ms > 0")
+    expect(page).to_have_url(re.compile("config=%7B%22hidden_size%22%3A2048"))
