@@ -8,7 +8,6 @@ All times are of `RooflineCost` and its products.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -40,6 +39,11 @@ class LinearTimes:
     compute_ms: Floats  # (counts,) were the memory infinitely fast: whole tiles, by the L2
     memory_ms: Floats  # (counts,) were the arithmetic infinitely fast: weights, activations
     linear_ms: Floats  # (counts,) both, joined by the soft maximum, and launches
+
+    @property
+    def memory_bound(self) -> Any:  # (counts,) of bool
+        """Return where the memory takes longer than the arithmetic."""
+        return self.compute_ms < self.memory_ms
 
     def jump_ms(self, tokens: int) -> float:
         """Return what the token after `tokens` adds; both counts are among the table's."""
@@ -118,6 +122,41 @@ def linear_times(deployment: Deployment, tokens: Ints) -> LinearTimes:
     )
 
 
+def quantise_ms(deployment: Deployment, tokens: int) -> float:
+    """Return what turning the activations of so many tokens into fp8 takes, 0 in bf16."""
+    model, constants = deployment.model, constants_of(deployment.gpu, deployment.precision).gemm
+    bare = replace(constants, quantise_ms_per_row=0.0, quantise_efficiency=NO_LIMIT)
+    with_it, without = (
+        layer_linear_ms(
+            tokens,
+            model=model,
+            tensor_parallel=deployment.tensor_parallel,
+            gpu=deployment.hardware,
+            constants=each,
+            fp8=deployment.precision == "fp8",
+        )
+        for each in (constants, bare)
+    )
+    return float(model.layers * (with_it - without))
+
+
+@lru_cache(maxsize=KEPT)
+def turning_tokens(deployment: Deployment) -> int | None:
+    """Return the tokens from which on a step's products are bound by arithmetic; None: nowhere.
+
+    It is looked for up to MOST_TOKENS.
+    """
+    grid = linear_times(deployment, _grid())
+    if grid.memory_bound[-1]:
+        return None
+    places = np.flatnonzero(grid.memory_bound)
+    if not len(places):
+        return 1
+    last = places[-1]
+    between = linear_times(deployment, np.arange(grid.tokens[last], grid.tokens[last + 1]))
+    return 1 + int(between.tokens[np.flatnonzero(between.memory_bound)[-1]])
+
+
 @lru_cache(maxsize=KEPT)
 def step_curve(deployment: Deployment, start_token: int) -> StepCurve:
     """Return a prefill step's time from 1 to MOST_TOKENS tokens, `start_token` of them before it.
@@ -129,26 +168,19 @@ def step_curve(deployment: Deployment, start_token: int) -> StepCurve:
     tokens = _grid()
     linear = linear_times(deployment, tokens)
 
-    def times_of(counts: Ints) -> LinearTimes:
-        return linear_times(deployment, counts)
-
-    below = linear.compute_ms < linear.memory_ms
-    turning = None
-    if not below[-1]:
-        turning = 1 + _last(below, tokens, lambda t: t.compute_ms < t.memory_ms, times_of)
     most_ms = (1 + FREE_SHARE) * float(linear.linear_ms[0])
     dear = np.flatnonzero(linear.linear_ms > most_ms)
     first = int(dear[0]) if len(dear) else len(tokens)
     free = int(tokens[first - 1])
     if first < len(tokens):
-        between = times_of(np.arange(free, int(tokens[first]) + 1))
+        between = linear_times(deployment, np.arange(free, int(tokens[first]) + 1))
         free = int(between.tokens[np.argmax(between.linear_ms > most_ms) - 1])
     half = int(np.searchsorted(tokens, MOST_TOKENS // 2))
     return StepCurve(
         start_token=start,
         linear=linear,
         parts=step_parts(deployment, prefill=tokens, start=start),
-        turning_tokens=turning,
+        turning_tokens=turning_tokens(deployment),
         free_tokens=free,
         token_ms=float(
             (linear.linear_ms[-1] - linear.linear_ms[half]) / (tokens[-1] - tokens[half])
@@ -165,20 +197,6 @@ def tile_steps(deployment: Deployment, edge_tokens: int) -> LinearTimes:
     """
     edge = require_int("edge_tokens", edge_tokens, 2, MOST_TOKENS // 2)
     return linear_times(deployment, np.arange(edge // 2, edge + edge // 2 + 1))
-
-
-def _last(
-    holds: Any,
-    tokens: Ints,
-    condition: Callable[[LinearTimes], Any],
-    times_of: Callable[[Ints], LinearTimes],
-) -> int:
-    """Return the last count for which a condition holds, 0 for none; it fails at the grid's end."""
-    places = np.flatnonzero(holds)
-    if not len(places):
-        return 0
-    between = times_of(np.arange(tokens[places[-1]], tokens[places[-1] + 1]))
-    return int(between.tokens[np.flatnonzero(condition(between))[-1]])
 
 
 def _grid() -> Ints:

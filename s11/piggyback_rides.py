@@ -13,7 +13,15 @@ from s11.catalog import Deployment
 from s11.checks import require_int
 from s11.costs.breakdown import Floats, Ints
 from s11.costs.roofline import StepParts
-from s11.piggyback import KEPT, MOST_CONTEXT_TOKENS, MOST_TOKENS, linear_times, step_parts
+from s11.piggyback import (
+    KEPT,
+    MOST_CONTEXT_TOKENS,
+    MOST_TOKENS,
+    LinearTimes,
+    linear_times,
+    quantise_ms,
+    step_parts,
+)
 
 MOST_DECODES = 512
 LEAST_CONTEXT_TOKENS = 1_024
@@ -29,6 +37,8 @@ class Ride:
     parts: of three steps: the prefill alone, the prefill with the decodes, the decodes alone.
     edge_tokens, edge_ms: the count among the decodes' rows after which one more row adds most to
         the linear operators, and how much: a tile's edge where it is most of what they add.
+    next_ms: what one row more than these would add to the linear operators.
+    quantise_ms: of what the decodes add to them, turning their activations into fp8.
     """
 
     prefill_tokens: int
@@ -38,6 +48,8 @@ class Ride:
     parts: StepParts
     edge_tokens: int
     edge_ms: float
+    next_ms: float = 0.0
+    quantise_ms: float = 0.0
 
     @property
     def step_ms(self) -> tuple[float, float, float]:
@@ -74,13 +86,25 @@ class Ride:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RideByDecodes:
-    """What one decode costs aboard and alone, by how many of them there are."""
+    """What one decode costs aboard and alone, by how many of them there are.
+
+    edge_decodes, edge_ms: the number after which one more adds most to each one's share of the
+        linear operators, and how much it adds; usual_ms is what one more adds on average.
+    """
 
     prefill_tokens: int
     context_tokens: int
     decodes: Ints  # (counts,)
     aboard_ms: Floats  # (counts,)
     alone_ms: Floats  # (counts,)
+    edge_decodes: int
+    edge_ms: float
+    usual_ms: float
+
+    def at(self, decodes: int) -> tuple[float, float]:
+        """Return what a decode costs aboard and alone, among so many or the nearest number."""
+        place = int(np.argmin(np.abs(self.decodes - decodes)))
+        return float(self.aboard_ms[place]), float(self.alone_ms[place])
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -136,7 +160,7 @@ def ride(
     start = require_int("start_token", start_token, 0, MOST_CONTEXT_TOKENS)
     riding = require_int("decodes", decodes, 1, MOST_DECODES)
     context = require_int("context_tokens", context_tokens, 0, MOST_CONTEXT_TOKENS)
-    rows = linear_times(deployment, np.arange(prefill, prefill + riding + 1))
+    rows = _rows(deployment, prefill, riding)
     edge = rows.largest_jump()
     return Ride(
         prefill_tokens=prefill,
@@ -152,6 +176,8 @@ def ride(
         ),
         edge_tokens=edge,
         edge_ms=rows.jump_ms(edge),
+        next_ms=_rows(deployment, prefill + riding, 1).jump_ms(prefill + riding),
+        quantise_ms=quantise_ms(deployment, prefill + riding) - quantise_ms(deployment, prefill),
     )
 
 
@@ -168,7 +194,10 @@ def ride_by_decodes(
     start = require_int("start_token", start_token, 0, MOST_CONTEXT_TOKENS)
     context = require_int("context_tokens", context_tokens, 0, MOST_CONTEXT_TOKENS)
     decodes = np.unique(np.geomspace(1, MOST_DECODES, DECODE_POINTS).round()).astype(np.int64)
-    decodes = np.union1d(decodes, DECODE_STEPS)
+    rows = _rows(deployment, prefill, MOST_DECODES)
+    jumps_ms = np.diff(rows.linear_ms)
+    edge = int(np.argmax(jumps_ms / np.arange(1, MOST_DECODES + 1)))
+    decodes = np.union1d(decodes, [*DECODE_STEPS, max(1, edge), edge + 1])
 
     def steps_ms(prefill_tokens: int, decodes: Any) -> Floats:
         tokens = np.full(np.shape(decodes), prefill_tokens)
@@ -184,7 +213,15 @@ def ride_by_decodes(
         decodes=decodes,
         aboard_ms=added / decodes,
         alone_ms=alone / decodes,
+        edge_decodes=edge,
+        edge_ms=float(jumps_ms[edge]),
+        usual_ms=float(rows.linear_ms[-1] - rows.linear_ms[0]) / MOST_DECODES,
     )
+
+
+def _rows(deployment: Deployment, prefill_tokens: int, decodes: int) -> LinearTimes:
+    """Return the linear operators of a chunk with none of the decodes, with one, with all."""
+    return linear_times(deployment, np.arange(prefill_tokens, prefill_tokens + decodes + 1))
 
 
 @lru_cache(maxsize=KEPT)

@@ -119,8 +119,9 @@ def largest_chunk_within_target(
     meet in a step at one chunk size and miss each other at another): the sizes below the bound
     are tried one by one, at most `MOST_TRIED` of them, then bisection goes on below.
 
-    Where what is attended to costs too, the answer is a multiple of `GRAIN_TOKENS` (or the whole
-    prompt; below one grain, a power of two). See `_largest_in_grains`.
+    Where what is attended to costs too, the answer is a multiple of `GRAIN_TOKENS`, by itself or
+    with the decodes that ride along (or the whole prompt; below one grain, a power of two). See
+    `_largest_in_grains`.
 
     None where even one-token chunks exceed the target, or no prompt ever runs.
     """
@@ -183,7 +184,42 @@ def longest_chunk_step_ms(experiment: Experiment, chunk_tokens: int) -> float:
 def _largest_in_grains(
     experiment: Experiment, longest: int, meets: Callable[[int], bool]
 ) -> int | None:
-    """Return the largest multiple of `GRAIN_TOKENS` below the longest prompt that meets the target.
+    """Return the largest size below the longest prompt, of two grids, that meets the target.
+
+    One grid is of multiples of `GRAIN_TOKENS`, the other of sizes that are such multiples
+    together with the decodes that ride along: kernels see the sum. See `_largest_of_grid`.
+    """
+
+    def alone(chunk_tokens: int) -> bool:
+        return longest_chunk_step_ms(experiment, chunk_tokens) <= experiment.itl_target_ms
+
+    best = 0
+    for shift in _grid_shifts(experiment):
+        best = max(best, _largest_of_grid(shift, longest, alone, meets, above=best))
+    if best:
+        return best
+    small = [size for size in (8, 4, 2, 1) if size < longest and alone(size)]
+    return next((size for size in small if meets(size)), None)
+
+
+def _grid_shifts(experiment: Experiment) -> tuple[int, ...]:
+    """Return what the grids' sizes are off a multiple of `GRAIN_TOKENS`."""
+    riding = _riding(experiment)
+    in_blocks = experiment.policy in IN_BLOCKS and experiment.limits.block_size > 1
+    if in_blocks or riding % GRAIN_TOKENS == 0:
+        return (0,)
+    return (0, riding if experiment.policy == "sglang" else -riding)  # SGLang's size counts them
+
+
+def _largest_of_grid(
+    shift: int,
+    longest: int,
+    alone: Callable[[int], bool],
+    meets: Callable[[int], bool],
+    *,
+    above: int,
+) -> int:
+    """Return the largest size, a multiple of `GRAIN_TOKENS` and `shift`, that meets the target.
 
     Quick, as every simulation costs a step's price for each chunk: the prompt's longest step by
     itself bounds the chunk. A small chunk can be over the target where a larger one is not (the
@@ -192,27 +228,30 @@ def _largest_in_grains(
     the next. Kernels' tiles make that not quite monotone, so all grains within a tile above are
     asked too. From there down each is simulated; below `GRAINS_BELOW` that fail (prompts that
     share steps, blocks that run short), bisection.
+
+    above: sizes up to here are of no interest; 0 is returned where none above meets the target.
     """
-
-    def alone(chunk_tokens: int) -> bool:
-        return longest_chunk_step_ms(experiment, chunk_tokens) <= experiment.itl_target_ms
-
-    highest = (longest - 1) // GRAIN_TOKENS
-    coarse = {size * half // 2 for size in chunk_sizes(smallest=1, largest=highest or 1)
+    lowest = (above - shift) // GRAIN_TOKENS  # grains up to here are of no interest
+    highest = (longest - 1 - shift) // GRAIN_TOKENS
+    coarse = {size * half // 2 for size in chunk_sizes(smallest=1, largest=max(1, highest))
               for half in (2, 3)}  # fmt: skip
-    low = max((n for n in coarse if n <= highest and alone(n * GRAIN_TOKENS)), default=0)
-    if low:
-        end = min([n for n in coarse if n > low] + [highest + 1])
-        bound = low + _largest(lambda more: alone((low + more) * GRAIN_TOKENS), end - low - 1)
-        for grains in range(min(bound + GRAINS_ABOVE, highest), max(0, bound - GRAINS_BELOW), -1):
-            size = grains * GRAIN_TOKENS
-            if alone(size) and meets(size):
-                return size
-        grains = _largest(lambda n: meets(n * GRAIN_TOKENS), bound - GRAINS_BELOW)
-        if grains:
-            return grains * GRAIN_TOKENS
-    small = [size for size in (8, 4, 2, 1) if size < longest and alone(size)]
-    return next((size for size in small if meets(size)), None)
+
+    def size_of(grains: int) -> int:
+        return grains * GRAIN_TOKENS + shift
+
+    fits = [n for n in coarse if lowest < n <= highest and alone(size_of(n))]
+    low = max(fits, default=max(0, lowest))
+    end = min([n for n in coarse if n > low] + [highest + 1])
+    bound = low + _largest(lambda more: alone(size_of(low + more)), end - low - 1)
+    for grains in range(min(bound + GRAINS_ABOVE, highest), max(lowest, bound - GRAINS_BELOW), -1):
+        size = size_of(grains)
+        if alone(size) and meets(size):
+            return size
+    if not fits:
+        return 0
+    least = max(0, lowest)
+    more = _largest(lambda n: meets(size_of(least + n)), bound - GRAINS_BELOW - least)
+    return size_of(least + more) if more else 0
 
 
 def _meeting(experiment: Experiment, max_steps: int) -> Callable[[int], bool]:

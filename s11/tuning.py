@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,15 +13,21 @@ from s11.costs.breakdown import StepWork
 from s11.costs.host import HOST_OF_POLICY
 from s11.experiment import Experiment
 from s11.kv_pool import within_memory
+from s11.piggyback import linear_times
 from s11.plan import EngineLimits
-from s11.sweeps import SweepPoint, largest_chunk_within_target, longest_prompt_tokens, sweep_point
+from s11.sweeps import (
+    SweepPoint,
+    knee,
+    largest_chunk_within_target,
+    longest_prompt_tokens,
+    sweep_point,
+)
 from s11.workload import chapter_scenario
 
 SMALLEST_CHUNK = 64
 BLOCK_SIZES = {"vllm_v1": 16, "sglang": 1, "tensorrt_llm": 32, "chunked": 16}
 """By scheduler that is tuned here, the tokens in one KV block as it comes."""
 
-READ_BOUND_SHARE = 1.25  # products within a quarter of one token's: the weights' read covers them
 MOST_SEATS = 256
 """Requests that may run at once: vLLM's default below 70 GiB. Each costs memory for its logits."""
 
@@ -115,6 +122,8 @@ def _never(experiment: Experiment, *, cut: bool, max_steps: int) -> str:
 def largest_that_fits(experiment: Experiment, *, max_steps: int) -> int | None:
     """Return the largest chunk within the target whose own KV pool lets the prompt run.
 
+    Where the engine cuts a chunk to whole blocks, it is the chunk that happens.
+
     Raises:
         ValueError: a model that does not fit, or streams whose contexts do not.
     """
@@ -123,31 +132,63 @@ def largest_that_fits(experiment: Experiment, *, max_steps: int) -> int | None:
     size = most
     while size and try_chunk(experiment, size, max_steps=max_steps).point is None:
         size //= 2
-    return size or None
+    return _that_happens(experiment, size) if size else None
+
+
+def _that_happens(experiment: Experiment, chunk_tokens: int) -> int:
+    """Return what a prompt gets of a chunk size where the engine cuts to whole blocks."""
+    block = experiment.limits.block_size
+    if experiment.policy != "tensorrt_llm" or chunk_tokens >= longest_prompt_tokens(experiment):
+        return chunk_tokens
+    return max(block, chunk_tokens - chunk_tokens % block)
+
+
+def stands_still(experiment: Experiment) -> bool:
+    """Return whether the decodes wait for the whole prompt, whatever the chunk size."""
+    return experiment.policy == "sglang" and not experiment.limits.mixed
+
+
+def balanced_knee(points: Sequence[SweepPoint], *, waiting: bool) -> SweepPoint | None:
+    """Return the knee where it is a balance: larger chunks run, and smaller ones stall less.
+
+    waiting: the decodes stand still for the whole prompt: no chunk size balances anything.
+    """
+    best = knee(points)
+    if best is None or waiting or best is points[-1]:
+        return None
+    stall_ms = best.longest_stall_ms or 0.0
+    smaller = [p for p in points if p.chunk_tokens < best.chunk_tokens and p.longest_stall_ms]
+    if smaller and min(p.longest_stall_ms or 0.0 for p in smaller) >= stall_ms:
+        return None
+    return best
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkStep:
     """What the last step with a full chunk spends on what, in ms.
 
-    weights_read_ms: the products of a single token, which do little but read the weights.
+    rows: of its products: the chunk's tokens and one for each decode that rides along.
+    compute_ms, memory_ms: what the products would take were memory, or arithmetic, infinitely
+        fast; products_ms is both, joined, and launches.
     without_chunk_ms: the same step with its decodes alone.
     """
 
     chunk_tokens: int
+    rows: int
     start_token: int
     total_ms: float
     without_chunk_ms: float
-    weights_read_ms: float
+    compute_ms: float
+    memory_ms: float
     products_ms: float
     prefill_attention_ms: float
 
     @property
     def bound(self) -> str:
-        """Return what takes most: "attention", "weights" (their read) or "arithmetic"."""
+        """Return what takes most: "attention", "memory" or "arithmetic"; see `turning_tokens`."""
         if self.prefill_attention_ms > self.products_ms:
             return "attention"
-        return "weights" if self.products_ms < 2 * self.weights_read_ms else "arithmetic"
+        return "memory" if self.compute_ms < self.memory_ms else "arithmetic"
 
 
 def chunk_step(experiment: Experiment, chunk_tokens: int) -> ChunkStep:
@@ -159,42 +200,35 @@ def chunk_step(experiment: Experiment, chunk_tokens: int) -> ChunkStep:
     cost, workload = experiment.cost, experiment.workload
     if not isinstance(cost, RooflineCost):
         raise ValueError(f"cost: {cost.name} has no operators (allowed: {RooflineCost.name})")
-    apart = experiment.policy == "sglang" and not experiment.limits.mixed
     prompt, users = longest_prompt_tokens(experiment), workload.streaming_users
-    riding = 0 if apart else users
+    riding = 0 if stands_still(experiment) else users
     if experiment.policy == "sglang":
         chunk_tokens = max(1, chunk_tokens - riding)
     chunk = min(chunk_tokens, prompt)
     start = (prompt // chunk - 1) * chunk
     context = riding * (workload.user_context_tokens + workload.lead_in_steps + start // chunk)
-    work = StepWork(  # a step with the chunk, one without, and one token that attends to nothing
-        prefill_tokens=np.array([chunk, 0, 1]),
-        decode_tokens=np.array([riding, users, 0]),
-        decode_context_tokens=np.array([context, users * workload.user_context_tokens, 0]),
-        slice_step=np.array([0, 2]),
-        slice_start_token=np.array([start, 0]),
-        slice_tokens=np.array([chunk, 1]),
+    work = StepWork(  # a step with the chunk, and one without
+        prefill_tokens=np.array([chunk, 0]),
+        decode_tokens=np.array([riding, users]),
+        decode_context_tokens=np.array([context, users * workload.user_context_tokens]),
+        slice_step=np.array([0]),
+        slice_start_token=np.array([start]),
+        slice_tokens=np.array([chunk]),
     )
+    products = linear_times(cost.deployment, np.array([chunk + riding]))
     parts = cost.parts(work)
     total_ms = parts.total_ms()
     return ChunkStep(
         chunk_tokens=chunk,
+        rows=chunk + riding,
         start_token=start,
         total_ms=float(total_ms[0]),
         without_chunk_ms=float(total_ms[1]),
-        weights_read_ms=float(parts.linear_ms[2]),
+        compute_ms=float(products.compute_ms[0]),
+        memory_ms=float(products.memory_ms[0]),
         products_ms=float(parts.linear_ms[0]),
         prefill_attention_ms=float(parts.prefill_attention_ms[0]),
     )
-
-
-def read_bound_tokens(experiment: Experiment, sizes: tuple[int, ...]) -> int | None:
-    """Return the largest of the chunk sizes whose products the weights' read covers; None: none."""
-    for size in sorted(sizes, reverse=True):
-        step = chunk_step(experiment, size)
-        if step.products_ms <= READ_BOUND_SHARE * step.weights_read_ms:
-            return size
-    return None
 
 
 def seats(token_budget: int) -> int:

@@ -16,6 +16,7 @@ from s11.piggyback import (
     datasheet_tokens,
     linear_times,
     linear_weight_bytes,
+    quantise_ms,
     step_curve,
     tile_steps,
 )
@@ -140,6 +141,13 @@ def test_free_tokens_cost_little_and_the_next_does_not(deployment):
     assert last <= (1 + FREE_SHARE) * one < after
 
 
+def test_quantising_is_of_fp8_products_alone():
+    assert quantise_ms(machine(), 64) == 0
+    assert quantise_ms(machine(gpu="a100-80", precision="fp8"), 64) == 0  # it multiplies in bf16
+    one, many = (quantise_ms(machine(precision="fp8"), tokens) for tokens in (1, 64))
+    assert 0 < many == pytest.approx(64 * one)
+
+
 def test_jumps_of_a_table_by_hand():
     times = LinearTimes(
         tokens=np.arange(3, 8),
@@ -204,11 +212,20 @@ def test_a_ride_is_three_steps_of_the_cost_model(deployment):
     assert 1021 <= told.edge_tokens < 1024
     three = np.diff(linear_times(deployment, np.arange(1021, 1025)).linear_ms)
     assert told.edge_ms == pytest.approx(three.max())
+    after = np.diff(linear_times(deployment, np.array([1024, 1025])).linear_ms)
+    assert told.next_ms == pytest.approx(after[0])
+    assert told.quantise_ms == pytest.approx(quantise_ms(deployment, 3), abs=1e-9)
 
 
 def test_decodes_by_their_number_agree_with_each_ride():
     many = ride_by_decodes(machine(), prefill_tokens=500, start_token=0, context_tokens=2048)
     assert (int(many.decodes[0]), int(many.decodes[-1])) == (1, MOST_DECODES)
+    rows = linear_times(machine(), np.arange(500, 500 + MOST_DECODES + 1)).linear_ms
+    assert many.edge_decodes == np.argmax(np.diff(rows) / np.arange(1, MOST_DECODES + 1))
+    assert many.edge_ms == pytest.approx(np.diff(rows)[many.edge_decodes])
+    assert many.usual_ms == pytest.approx((rows[-1] - rows[0]) / MOST_DECODES)
+    assert {many.edge_decodes, many.edge_decodes + 1} <= set(many.decodes.tolist())
+    assert many.at(MOST_DECODES) == (many.aboard_ms[-1], many.alone_ms[-1])
     for place in (0, 20, len(many.decodes) - 1):
         told = ride(
             machine(),

@@ -1,4 +1,6 @@
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -17,6 +19,7 @@ from s11 import (
 )
 from s11.catalog import MODELS, Deployment
 from s11.costs import FittedCost, RooflineCost
+from s11.costs.breakdown import successive_ms
 from s11.sweeps import SweepPoint, chunk_sizes, knee, longest_chunk_step_ms
 from tests.loads import load, request
 
@@ -312,6 +315,35 @@ def test_the_largest_chunk_on_a_machine_against_every_size(
     if within and max(within) >= 16:
         assert best is not None
         assert best >= 0.8 * max(within)
+
+
+class Aligned(FittedCost):
+    """Rows take 1/8 ms each, and half of that where chunk and decodes are a multiple of 128."""
+
+    def step_ms(self, *, prefill_tokens: int, decode_tokens: int, **more: Any) -> float:
+        rows = prefill_tokens + decode_tokens
+        return rows / 16 if rows % 128 == 0 else rows / 8
+
+    def successive_ms(self, **work: Any) -> Iterator[float]:
+        return successive_ms(self, **work)
+
+
+@pytest.mark.parametrize(
+    ("policy", "users", "expected"),
+    [
+        ("vllm_v1", 24, 360),  # 384 rows, 24 ms; of multiples of 16, 160 would be the largest
+        ("vllm_v1", 32, 352),  # a multiple of 16 by itself too
+        ("sglang", 24, 384),  # its size counts the decodes
+    ],
+)
+def test_the_largest_chunk_is_looked_for_with_the_decodes_that_ride_along(
+    policy: str, users: int, expected: int
+) -> None:
+    cost = Aligned(fixed_ms=1, prefill_ms_per_token=1, decode_ms_per_token=1)
+    run = load(request("a", 2 * (384 - users)), users=users, lead_in=1, cost=cost, target_ms=24)
+    run = replace(run, policy=policy, limits=EngineLimits(mixed=True, block_size=1))
+    assert prefills_within(run, expected)
+    assert largest_chunk_within_target(run) == expected
 
 
 def prefills_within(run: Experiment, size: int) -> bool:

@@ -2,18 +2,21 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from s11 import simulate
 from s11.catalog import MODELS, Deployment, kv_capacity
 from s11.kv_pool import within_memory
-from s11.sweeps import sweep_point
+from s11.piggyback import linear_times, turning_tokens
+from s11.sweeps import SweepPoint, sweep_point
 from s11.tuning import (
     ChunkStep,
+    balanced_knee,
     chunk_step,
     largest_that_fits,
-    read_bound_tokens,
     seats,
+    stands_still,
     try_chunk,
     tuned_experiment,
     tuned_sizes,
@@ -105,18 +108,20 @@ def test_the_largest_that_fits_meets_the_target():
 
 
 @pytest.mark.parametrize(
-    ("products_ms", "attention_ms", "bound"),
-    [(9.0, 1.0, "weights"), (10.0, 1.0, "arithmetic"), (9.0, 9.5, "attention")],
+    ("compute_ms", "attention_ms", "bound"),
+    [(4.9, 1.0, "memory"), (5.0, 1.0, "arithmetic"), (4.9, 9.5, "attention")],
 )
-def test_what_bounds_a_step(products_ms, attention_ms, bound):
-    """The read takes 5 ms: products of less than twice that are still mostly the read."""
+def test_what_bounds_a_step(compute_ms, attention_ms, bound):
+    """The memory takes 5 ms: whatever takes longer bounds the products, as in Piggybacking."""
     step = ChunkStep(
         chunk_tokens=256,
+        rows=280,
         start_token=0,
         total_ms=20.0,
         without_chunk_ms=8.0,
-        weights_read_ms=5.0,
-        products_ms=products_ms,
+        compute_ms=compute_ms,
+        memory_ms=5.0,
+        products_ms=9.0,
         prefill_attention_ms=attention_ms,
     )
     assert step.bound == bound
@@ -128,16 +133,67 @@ def test_a_chunks_step_is_the_one_that_is_simulated(chunk):
     steps = simulate(asked().with_chunk_tokens(chunk)).steps
     assert step.total_ms == pytest.approx(steps.duration_ms.max())
     assert step.start_token == 4096 - chunk
-    assert 0 < step.weights_read_ms <= step.products_ms < step.total_ms
+    assert step.rows == chunk + 24
+    assert 0 < max(step.compute_ms, step.memory_ms) < step.products_ms < step.total_ms
     assert step.without_chunk_ms == pytest.approx(steps.duration_ms[0], rel=1e-3)
 
 
-def test_the_read_covers_small_chunks_and_not_large_ones():
-    sizes = tuned_sizes(asked())
-    covered = read_bound_tokens(asked(), sizes)
-    assert covered in (None, *sizes[:-1])
-    # A step of 4,096 tokens is far beyond any GPU's balance of arithmetic and bandwidth.
-    assert read_bound_tokens(asked(), (4096,)) is None
+@pytest.mark.parametrize("tensor_parallel", [1, 4])
+def test_a_chunk_is_bound_where_piggybacking_says_that_steps_turn(tensor_parallel):
+    machine = replace(H100, tensor_parallel=tensor_parallel)
+    turn = turning_tokens(machine)
+    assert turn is not None
+    below, at = (chunk_step(asked(machine), turn - 24 - more) for more in (1, 0))
+    assert (below.rows, at.rows) == (turn - 1, turn)
+    assert (below.bound, at.bound) == ("memory", "arithmetic")
+    products = linear_times(machine, at.rows + np.zeros(1, int))
+    assert (at.compute_ms, at.memory_ms) == (products.compute_ms[0], products.memory_ms[0])
+
+
+def points(*stalls_ms):
+    """Sizes of 1, 2, 4, … tokens with TTFTs of 1,000, 500, 250, … ms."""
+    return [
+        SweepPoint(
+            chunk_tokens=2**place,
+            itl_p99_ms=stall,
+            longest_stall_ms=stall,
+            ttft_ms=1000 / 2**place,
+            prefill_tokens_per_s=None,
+            steps_over_target=0,
+            step_count=1,
+        )
+        for place, stall in enumerate(stalls_ms)
+    ]
+
+
+def test_a_knee_is_a_balance_or_none():
+    # Stall x TTFT in thousands: 4, 2.5, 2.25, 3.
+    balance = points(4, 5, 9, 24)
+    assert balanced_knee(balance, waiting=False) == balance[2]
+    assert balanced_knee(balance, waiting=True) is None
+    assert balanced_knee(balance[:3], waiting=False) is None  # it falls to the end
+    assert balanced_knee(points(9, 9, 9, 24), waiting=False) is None  # smaller stalls no less
+    assert balanced_knee(points(4, 9, 24), waiting=False) is not None  # there is no smaller
+    assert balanced_knee([], waiting=False) is None
+
+
+def test_only_sglang_without_mixed_chunks_lets_the_decodes_stand_still():
+    assert stands_still(asked(policy="sglang", mixed=False))
+    assert not stands_still(asked(policy="sglang"))
+    assert not stands_still(asked(mixed=False))
+
+
+def test_the_largest_of_tensorrt_llm_is_the_chunk_that_happens():
+    run = asked(policy="tensorrt_llm")
+    target_ms = stall_ms(run, 512 + 16)
+    run = replace(run, itl_target_ms=target_ms)
+    best = largest_that_fits(run, max_steps=STEPS)
+    assert best is not None
+    assert best >= 512
+    assert best % 32 == 0
+    assert int(simulate(run.with_chunk_tokens(best)).steps.prefill_tokens.max()) == best
+    whole = replace(asked(policy="tensorrt_llm", prompt_tokens=100), itl_target_ms=1000.0)
+    assert largest_that_fits(whole, max_steps=STEPS) == 100
 
 
 def test_a_budget_must_cover_the_seats():

@@ -24,7 +24,7 @@ from s11.figures.theme import (
 from s11.sweeps import SweepPoint
 from s11.words import count
 
-HEIGHT = 640
+HEIGHT, HEAD_PX = 668, 8
 DOMAINS = ((0.53, 0.97), (0.28, 0.45), (0.0, 0.2))
 HEADS = ("Streams: longest stall and P99 ITL (ms)", "TTFT of the prompt (ms)", "Prefill tokens/s")
 
@@ -36,7 +36,8 @@ def chunk_figure(curve: ChunkCurve) -> Spec:
         title=headline(curve),
         caption=[
             curve.machine,
-            f"{curve.engine} · {curve.calibration}",
+            curve.simulated,
+            curve.calibration,
             curve.load,
             *([stopped] if curve.partial else []),
         ],
@@ -81,7 +82,7 @@ def chunk_figure(curve: ChunkCurve) -> Spec:
     for place, (ends, changes) in enumerate(zip(DOMAINS, axes, strict=True)):
         name = f"yaxis{place + 1 if place else ''}"
         spec[name] = axis(domain=list(ends), fixedrange=True, **changes)
-    spec["margin"] = {**spec["margin"], "b": 100, "l": 58}
+    spec["margin"] = {**spec["margin"], "t": spec["margin"]["t"] + HEAD_PX, "b": 100, "l": 58}
     return {"data": _traces(points), "layout": spec}
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from s11.catalog import MODELS, Deployment
 from s11.presets import FLAGS
 
+LENGTH_GRAIN = 1_024
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -19,6 +21,7 @@ class Settings:
     prompt_tokens, streaming_users, user_context_tokens: the load that it was chosen for.
     chunk_tokens: prompt tokens of a step; SGLang's count the decodes too.
     token_budget: chunk and one token for each decode.
+    longest_tokens: the longest sequence to allow; None: as the model was made.
     """
 
     machine: Deployment
@@ -30,6 +33,7 @@ class Settings:
     token_budget: int
     max_seqs: int
     mixed: bool
+    longest_tokens: int | None = None
 
 
 def settings(
@@ -62,16 +66,56 @@ def settings(
     )
 
 
+def longest_sequence(
+    machine: Deployment, *, kv_tokens: int, needed_tokens: int, block_size: int
+) -> int | None:
+    """Return the longest sequence to allow where the KV pool is smaller than the model's own.
+
+    The largest multiple of 1,024 in the pool; of the KV block where that is below what the load
+    needs. None: the pool holds the model's longest, or not even one block.
+    """
+    most = machine.model.max_positions
+    if kv_tokens >= most:
+        return None
+    longest = kv_tokens - kv_tokens % LENGTH_GRAIN
+    if longest < min(needed_tokens, most):
+        longest = kv_tokens - kv_tokens % block_size
+    return longest or None
+
+
+def longest_words(chosen: Settings, *, kv_tokens: int, needed_tokens: int) -> str:
+    """Return why the command bounds the sequences; "" where it does not."""
+    name, longest = length_flag(chosen), chosen.longest_tokens
+    if name is None or longest is None:
+        return ""
+    without = "vLLM does not start" if chosen.policy == "vllm_v1" else "longer ones never fit"
+    told = (
+        f"`{name}`: the model allows sequences of {chosen.machine.model.max_positions:,} tokens, "
+        f"more than the pool's {kv_tokens:,}; without it {without}."
+    )
+    if longest < needed_tokens:
+        told += f" A prompt and its answer need {needed_tokens:,}: more than fits."
+    return told
+
+
+def length_flag(chosen: Settings) -> str | None:
+    """Return the option of the engine's command that bounds a sequence; None: it has none."""
+    name = FLAGS.get(chosen.policy, {}).get("max_model_len")
+    return f"--{name.removeprefix('--')}" if name else None
+
+
 def command(chosen: Settings) -> str:
     """Return the command that starts the engine with these settings, a flag a line."""
     model, size = repository(chosen.machine), chosen.machine.tensor_parallel
     names, fp8 = FLAGS.get(chosen.policy, {}), chosen.machine.precision == "fp8"
+    longest = [f"{length_flag(chosen)} {chosen.longest_tokens}"] if chosen.longest_tokens else []
     if chosen.policy == "vllm_v1":
         lines = [
             f"vllm serve {model}",
             f"--tensor-parallel-size {size}",
             f"{names['token_budget']} {chosen.token_budget}",
             f"{names['max_seqs']} {chosen.max_seqs}",
+            *longest,
             *(["--quantization fp8"] if fp8 else []),
         ]
     elif chosen.policy == "sglang":
@@ -80,6 +124,7 @@ def command(chosen: Settings) -> str:
             f"--tp-size {size}",
             f"{names['chunk_tokens']} {chosen.chunk_tokens}",
             f"{names['max_seqs']} {chosen.max_seqs}",
+            *longest,
             *([names["mixed"]] if chosen.mixed else []),
             *(["--quantization fp8"] if fp8 else []),
         ]
@@ -90,6 +135,7 @@ def command(chosen: Settings) -> str:
             f"--tp_size {size}",
             f"--{names['token_budget']} {chosen.token_budget}",
             f"--{names['max_seqs']} {chosen.max_seqs}",
+            *longest,
             f"--extra_llm_api_options {options}",
         ]
         note = "  (and an fp8 checkpoint of the model)" if fp8 else ""

@@ -9,10 +9,17 @@ from typing import Any
 
 from s11.catalog import GPUS, Deployment
 from s11.costs.constants import constants_of
+from s11.costs.host import HOST_OF_POLICY, STANDS_IN
 from s11.experiment import Experiment
+from s11.piggyback import turning_tokens
 from s11.presets import TITLES
-from s11.sweeps import SweepPoint, knee, longest_prompt_tokens
-from s11.tuning import ChunkStep, Tried, chunk_step, read_bound_tokens
+from s11.sweeps import GRAIN_TOKENS, SweepPoint, knee, longest_prompt_tokens
+from s11.tuning import (
+    ChunkStep,
+    Tried,
+    balanced_knee,
+    chunk_step,
+)
 from s11.words import count, ms
 
 LONGEST_CAPTION = 60
@@ -23,17 +30,18 @@ MARKS = (1, 2, 5)
 class ChunkCurve:
     """One machine's sweep over chunk sizes, against the ITL target.
 
-    machine, calibration, engine, load: for captions, each at most 60 characters.
+    machine, simulated, calibration, load: for captions, each at most 60 characters.
     tried: the sizes that were run, in order; planned: how many there were to run.
     largest: the largest chunk within the target; None where there is none.
+    block_size: of the engine's KV cache, in tokens.
     knee: the size with the least stall x TTFT, be it the last; `balanced` is None then.
     step: what a step at that size spends on what.
-    read_bound_tokens: the largest size whose products the weights' read covers; None: none.
+    turning_tokens: rows from which on arithmetic bounds the products; None: nowhere.
     """
 
     machine: str
+    simulated: str
     calibration: str
-    engine: str
     load: str
     policy: str
     mixed: bool
@@ -43,9 +51,10 @@ class ChunkCurve:
     tried: tuple[Tried, ...]
     planned: int
     largest: int | None
+    block_size: int
     knee: SweepPoint | None
     step: ChunkStep | None
-    read_bound_tokens: int | None
+    turning_tokens: int | None
 
     @property
     def points(self) -> tuple[SweepPoint, ...]:
@@ -59,10 +68,18 @@ class ChunkCurve:
 
     @property
     def balanced(self) -> SweepPoint | None:
-        """Return the knee where it is one: larger chunks run, and the chunk size matters."""
-        if self.knee is None or self.stands_still or self.knee is self.points[-1]:
-            return None
-        return self.knee
+        """Return the knee where it is one, see `balanced_knee`."""
+        return balanced_knee(self.points, waiting=self.stands_still)
+
+    @property
+    def told(self) -> SweepPoint | None:
+        """Return the size that the figures are of: the knee's, or that of the shortest stall.
+
+        The latter where the decodes wait for the whole prompt: there stall and TTFT are one.
+        """
+        if not self.stands_still:
+            return self.knee
+        return min(self.points, key=lambda p: p.longest_stall_ms or math.inf, default=None)
 
     @property
     def partial(self) -> bool:
@@ -97,28 +114,28 @@ def chunk_curve(
     """Return what a sweep says, ready to be drawn and told."""
     ran = [one.point for one in tried if one.point]
     best = knee(ran)
-    sizes = tuple(point.chunk_tokens for point in ran)
-    workload = experiment.workload
+    workload, limits = experiment.workload, experiment.limits
     users = workload.streaming_users
     return ChunkCurve(
         machine=short_caption(experiment.cost.formula()),
+        simulated=simulated_words(experiment.policy),
         calibration=calibration_words(machine),
-        engine=TITLES[experiment.policy],
         load=short_caption(
             f"{longest_prompt_tokens(experiment):,}-token prompt beside {count(users, 'user')} "
             f"of {workload.user_context_tokens:,} tokens"
         ),
         policy=experiment.policy,
-        mixed=experiment.limits.mixed,
+        mixed=limits.mixed,
         prompt_tokens=longest_prompt_tokens(experiment),
         streaming_users=users,
         target_ms=experiment.itl_target_ms,
         tried=tuple(tried),
         planned=planned,
         largest=largest,
+        block_size=limits.block_size,
         knee=best,
         step=chunk_step(experiment, best.chunk_tokens) if best else None,
-        read_bound_tokens=read_bound_tokens(experiment, sizes) if ran else None,
+        turning_tokens=turning_tokens(machine),
     )
 
 
@@ -130,6 +147,33 @@ def calibration_words(machine: Deployment) -> str:
     if constants.inherits is None:
         return f"not calibrated in {machine.precision}"
     return f"not calibrated: as {GPUS[constants.inherits].title}"
+
+
+def simulated_words(policy: str) -> str:
+    """Return who made the numbers, under which engine, in a caption's few words."""
+    stand_in = host_stand_in(policy)
+    host = f", host as {stand_in}'s" if stand_in else ""
+    return f"simulated by s11 · {TITLES[policy]}{host}"
+
+
+def host_stand_in(policy: str) -> str | None:
+    """Return the engine whose time on the host stands in for one that was not measured."""
+    titles = {host: TITLES[name] for name, host in HOST_OF_POLICY.items()}
+    return titles.get(STANDS_IN.get(HOST_OF_POLICY.get(policy, ""), ""))
+
+
+def grain_words(curve: ChunkCurve) -> str:
+    """Return how finely the largest chunk was looked for."""
+    if curve.largest and curve.largest < GRAIN_TOKENS:
+        return "to a power of two"
+    if curve.policy == "tensorrt_llm":
+        return f"in whole blocks of {curve.block_size} tokens, as the engine cuts them"
+    if curve.streaming_users % GRAIN_TOKENS == 0 or curve.stands_still:
+        return f"to a multiple of {GRAIN_TOKENS}"
+    decodes = f"the {count(curve.streaming_users, 'decode')}"
+    if curve.policy == "sglang":
+        return f"to a multiple of {GRAIN_TOKENS}, with {decodes} that it counts or without"
+    return f"to a multiple of {GRAIN_TOKENS}, alone or with {decodes}"
 
 
 def short_caption(line: str) -> str:
@@ -198,7 +242,7 @@ def curve_alt(curve: ChunkCurve) -> str:
         for point in curve.points
     ]
     knee_at = f" Knee at {count(curve.balanced.chunk_tokens, 'token')}." if curve.balanced else ""
-    where = f"{curve.machine}, {curve.engine}, {curve.load}"
+    where = f"{curve.machine}, {curve.simulated}, {curve.load}"
     return f"Chunk-size sweep, {where}. {headline(curve)}.{knee_at} {'; '.join(told)}."
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from s11.figures.chunk_size_info import log_axis, octaves
 from s11.figures.theme import IDLE, INK, MUTED, STALL, STALL_TEXT, Spec, axis, layout
-from s11.sweeps import SweepPoint, knee
+from s11.sweeps import SweepPoint
+from s11.tuning import balanced_knee
 from s11.words import ms
 
-COLUMNS, ROW_HEIGHT, HEAD_ROOM, FOOT_ROOM = 3, 150, 138, 60
+COLUMNS, ROW_HEIGHT, HEAD_ROOM, FOOT_ROOM = 3, 150, 158, 60
 GAP_ACROSS, HEAD_PX = 0.03, 40
 
 
@@ -20,6 +21,7 @@ GAP_ACROSS, HEAD_PX = 0.03, 40
 class MachineCurve:
     """One machine's panel.
 
+    waiting: its decodes stand still for the whole prompt: there is no knee.
     refused: why nothing runs on it; "" where something does.
     dropped: of which sizes, and why, where some do not run; "" where all or none do.
     """
@@ -28,6 +30,7 @@ class MachineCurve:
     calibrated: bool
     points: tuple[SweepPoint, ...]
     largest: int | None
+    waiting: bool = False
     refused: str = ""
     dropped: str = ""
 
@@ -122,7 +125,7 @@ def many_figure(
 def _traces(machine: MachineCurve, name: str, target_ms: float) -> list[Spec]:
     points = machine.points
     within = np.array([(p.longest_stall_ms or 0.0) <= target_ms for p in points], bool)
-    best = knee(points)
+    best = balanced_knee(points, waiting=machine.waiting)
     traces: list[Spec] = [
         {
             "type": "scatter",
@@ -141,7 +144,7 @@ def _traces(machine: MachineCurve, name: str, target_ms: float) -> list[Spec]:
             "hovertemplate": f"{machine.label}, %{{x}} tokens: %{{y:,.1f}} ms<extra></extra>",
         }
     ]
-    if best and best is not points[-1] and best.longest_stall_ms:
+    if best and best.longest_stall_ms:
         traces.append(
             {
                 "type": "scatter",

@@ -14,7 +14,7 @@ from s11.figures.theme import DECODE, INK, MUTED, PREFILL, STALL_TEXT, Spec, axi
 from s11.figures.theme import layout as base_layout
 from s11.words import count
 
-HEIGHT = 520
+HEIGHT = 540
 DOMAINS = ((0.56, 0.94), (0.0, 0.4))
 HEADS = ("KV tokens that are left", "Output tokens/s of the busy load")
 FELT_SHARE = 0.02
@@ -24,11 +24,12 @@ FELT_SHARE = 0.02
 class MemoryCost:
     """Budgets on one machine under one busy load; `planned` of them were to run.
 
-    set_budget: the budget that the page advises; None: none.
+    simulated, calibration: for the caption. set_budget: what the page advises; None: none.
     """
 
     machine: str
-    engine: str
+    simulated: str
+    calibration: str
     load: BusyLoad
     tried: tuple[BudgetTried, ...]
     planned: int
@@ -63,7 +64,8 @@ def memory_figure(cost: MemoryCost) -> Spec:
     load = cost.load
     caption = [
         cost.machine,
-        cost.engine,
+        cost.simulated,
+        cost.calibration,
         short_caption(
             f"{count(load.clients, 'client')}, prompts of "
             f"{load.prompt_tokens:,}, answers of {load.output_tokens:,}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from s11.figures.chunk_size_info import ChunkCurve
+from s11.figures.chunk_size_info import ChunkCurve, grain_words
+from s11.piggyback import MOST_TOKENS
 from s11.sweeps import SweepPoint
-from s11.tuning import READ_BOUND_SHARE
 from s11.words import count, ms
 
 SMALL_SHARE = 0.005
@@ -44,6 +44,7 @@ def finding(curve: ChunkCurve) -> str:
         )
     inside = [p for p in points if p.chunk_tokens <= curve.largest]
     told = f"Chunks of up to **{count(curve.largest, 'token')}** keep every gap within {target}"
+    told += f" ({grain_words(curve)})"
     if not inside:
         return f"{told}; all sizes of the sweep are larger."
     best = inside[-1]
@@ -68,10 +69,20 @@ def refused_words(curve: ChunkCurve) -> str:
 
 def knee_words(curve: ChunkCurve) -> str:
     """Return where the knee is, what lies on its sides, and why it is there."""
-    if not curve.knee or not curve.step or curve.stands_still:
+    if not curve.knee or not curve.step:
         return ""
+    if curve.stands_still:
+        return (
+            "**No knee**: the streams wait for the whole prompt, so a smaller chunk does not "
+            "shorten their stall; stall and TTFT are nearly one."
+        )
     at = curve.knee
-    if curve.balanced is None:
+    if curve.balanced is None and at is not curve.points[-1]:
+        place = (
+            f"**No knee**: stall × TTFT is least at {count(at.chunk_tokens, 'token')}, but no "
+            "smaller chunk of the sweep has a shorter stall."
+        )
+    elif curve.balanced is None:
         place = (
             f"**No knee**: stall × TTFT falls all the way to {count(at.chunk_tokens, 'token')}, "
             "so larger chunks only gain here."
@@ -115,35 +126,50 @@ def _change(before: float | None, after: float | None) -> str:
     return f"{abs(change):.0%} {'higher' if change > 0 else 'lower'}"
 
 
+def no_knee(curve: ChunkCurve) -> str:
+    """Return why there is no knee, in a few words; "" where there is one, or nothing ran."""
+    if curve.balanced or not curve.knee:
+        return ""
+    if curve.stands_still:
+        return "decodes wait for the prompt"
+    return "larger only gains" if curve.knee is curve.points[-1] else "smaller stalls no less"
+
+
 def _why(curve: ChunkCurve) -> str:
     """What bounds the knee's step, by what it spends on what."""
-    step, covered = curve.step, curve.read_bound_tokens
+    step, turn = curve.step, curve.turning_tokens
     if step is None:
         return ""
-    read = f"a single token's products, the read of the weights, take {ms(step.weights_read_ms)}"
-    products = f"the products take {ms(step.products_ms)}"
-    beside = f"In a step of {step.chunk_tokens:,} prompt tokens here"
+    decodes = step.rows - step.chunk_tokens
+    riding = f" and {count(decodes, 'decode')}" if decodes else ""
+    beside = f"In a step of {step.chunk_tokens:,} prompt tokens{riding}"
+    limits = f"{ms(step.compute_ms)} of arithmetic against {ms(step.memory_ms)} of memory traffic"
     if step.bound == "attention":
         first = (
             f"{beside} attention over the {step.start_token:,} tokens before them takes most: "
-            f"{ms(step.prefill_attention_ms)}, where {products} ({read})."
+            f"{ms(step.prefill_attention_ms)}, where the products take {ms(step.products_ms)} "
+            f"({limits})."
         )
-    elif step.bound == "weights":
+    elif step.bound == "memory":
         first = (
-            f"{beside} {products}, and {read}: the step is still bound by that read, which "
-            "smaller chunks would only repeat more often."
+            f"{beside} the products take {ms(step.products_ms)}, {limits}: they are bound by the "
+            "read of the weights, which smaller chunks would only repeat more often."
         )
     else:
-        first = f"{beside} {products}, and {read}: the step is bound by arithmetic."
-    if covered is None:
-        smallest = curve.points[0].chunk_tokens
-        return (
-            f"{first} No size of the sweep, not even {smallest:,}, is small enough for the read "
-            f"to cover its products (within {READ_BOUND_SHARE - 1:.0%})."
+        first = (
+            f"{beside} the products take {ms(step.products_ms)}, {limits}: they are bound by "
+            "arithmetic."
         )
+    if turn is None:
+        return f"{first} On this machine the read covers steps of up to {MOST_TOKENS:,} rows."
+    rows = f"On this machine arithmetic bounds the products from {count(turn, 'row')} on"
+    if turn - 1 <= decodes:
+        return f"{first} {rows}, so no chunk{' beside them' if decodes else ''} is covered."
+    covered = turn - 1 - decodes
     return (
-        f"{first} Up to {count(covered, 'token')} the read covers the products (within "
-        f"{READ_BOUND_SHARE - 1:.0%}): below that, smaller chunks cost throughput and gain little."
+        f"{first} {rows}, so the read covers chunks of up to {count(covered, 'token')}"
+        f"{' beside them' if decodes else ''}: below that, smaller chunks cost throughput and "
+        "gain little."
     )
 
 

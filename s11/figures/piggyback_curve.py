@@ -9,7 +9,14 @@ import numpy as np
 
 from s11.catalog import Deployment
 from s11.costs.breakdown import Floats
-from s11.figures.piggyback_looks import LEGEND_ENTRY, foot, hovered, machine_line, nice_above
+from s11.figures.piggyback_looks import (
+    LEGEND_ENTRY,
+    SIMULATED,
+    foot,
+    hovered,
+    machine_line,
+    nice_above,
+)
 from s11.figures.theme import (
     DECODE,
     IDLE,
@@ -29,7 +36,7 @@ from s11.piggyback import MOST_TOKENS, StepCurve
 from s11.piggyback_rides import attention_ms, rest_ms
 from s11.words import count, ms
 
-HEIGHT = 560
+HEIGHT = 580
 LOG_TICKS = [1, 4, 16, 64, 256, 1024, 4096, 16384]
 LINEAR_LEAST, LINEAR_TURNS = 1_024, 4  # tokens; the linear axis goes to so many turning points
 LEAST_SHOWN_MS = 0.02
@@ -91,7 +98,7 @@ def curve_figure(
     low_ms = max(LEAST_SHOWN_MS, low_ms / 1.3)
     spec = layout(
         title=curve_title(curve),
-        caption=[machine_line(deployment), _step_line(curve)],
+        caption=[machine_line(deployment), SIMULATED, _step_line(curve)],
         meta={
             "figure": "piggyback-curve",
             "turning_tokens": turn,

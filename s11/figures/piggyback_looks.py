@@ -13,6 +13,7 @@ from s11.figures.theme import DECODE, FIXED, IDLE, INK, MUTED, PREEMPTED, PREFIL
 from s11.piggyback_rides import rest_ms
 
 LONGEST_MODEL_NAME = 24
+SIMULATED = "simulated by s11 · vLLM's time on the host"
 AXIS_ROOM, LEGEND_ROW = 68, 19  # px: a phone's buttons stand between axis and legend
 LEGEND_ENTRY = 90  # px: two entries in a row on a phone
 NICE = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)

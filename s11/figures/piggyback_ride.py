@@ -5,18 +5,28 @@ from __future__ import annotations
 import numpy as np
 
 from s11.catalog import Deployment
-from s11.figures.piggyback_looks import LEGEND_ENTRY, foot, machine_line, nice_above, operators
+from s11.figures.piggyback_looks import (
+    LEGEND_ENTRY,
+    SIMULATED,
+    foot,
+    machine_line,
+    nice_above,
+    operators,
+)
 from s11.figures.theme import INK, PAPER, Spec, axis, bottom_legend, layout
 from s11.piggyback_rides import Ride
 from s11.words import count, ms, times
 
-HEIGHT = 430
+HEIGHT = 450
 ROWS = ("prefill<br>alone", "prefill<br>+ decodes", "decodes<br>alone")
+LEAST_MS = 0.001
 TEXT_ROOM = 1.16  # of the longest bar: its duration stands behind it
 
 
 def fine_ms(value: float) -> str:
     """Return milliseconds of one decode: two digits more than a step's."""
+    if 0 < abs(value) < LEAST_MS:
+        return f"under {LEAST_MS:g} ms"
     return f"{value:.3g} ms" if abs(value) < 10 else ms(value)
 
 
@@ -34,7 +44,7 @@ def ride_figure(ride: Ride, deployment: Deployment) -> Spec:
     end_ms = nice_above(TEXT_ROOM * max(ride.step_ms))
     spec = layout(
         title=ride_title(ride),
-        caption=[machine_line(deployment), *_work_lines(ride)],
+        caption=[machine_line(deployment), SIMULATED, *_work_lines(ride)],
         meta={
             "figure": "piggyback-ride",
             "step_ms": list(ride.step_ms),

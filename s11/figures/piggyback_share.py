@@ -10,6 +10,7 @@ from s11.catalog import Deployment
 from s11.costs.breakdown import Floats
 from s11.figures.piggyback_looks import (
     LEGEND_ENTRY,
+    SIMULATED,
     Operator,
     foot,
     hovered,
@@ -21,7 +22,7 @@ from s11.piggyback import MOST_CONTEXT_TOKENS
 from s11.piggyback_rides import LEAST_CONTEXT_TOKENS, AttentionShare
 from s11.words import count
 
-HEIGHT = 500
+HEIGHT = 520
 LEGEND_ABOVE = 10  # px: an area's patch is taller than a line
 TICKS = [1024, 4096, 16384, 65536]
 TICK_NAMES = ["1k", "4k", "16k", "64k"]
@@ -49,7 +50,7 @@ def share_figure(
     """Return the Plotly spec of the two panels, side by side on one scale."""
     spec = layout(
         title=share_title(chunk),
-        caption=[machine_line(deployment), "share of a step's time; log scale"],
+        caption=[machine_line(deployment), SIMULATED, "share of a step's time; log scale"],
         meta={
             "figure": "piggyback-share",
             "chunk_half_tokens": chunk.half_tokens,

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from s11.catalog import Deployment
-from s11.figures.piggyback_looks import LEGEND_ENTRY, foot, hovered, machine_line, nice_above
+from s11.figures.piggyback_looks import (
+    LEGEND_ENTRY,
+    SIMULATED,
+    foot,
+    hovered,
+    machine_line,
+    nice_above,
+)
 from s11.figures.theme import (
     DECODE,
     INK,
@@ -21,7 +28,7 @@ from s11.figures.theme import (
 from s11.piggyback import LinearTimes
 from s11.words import ms
 
-HEIGHT = 560
+HEIGHT = 580
 SAME_MS = 0.0005
 HEADROOM = 1.1  # for the arrow's words
 
@@ -50,6 +57,7 @@ def tiles_figure(steps: LinearTimes, deployment: Deployment, *, edge_tokens: int
         title=jump_words(steps, edge_tokens),
         caption=[
             machine_line(deployment),
+            SIMULATED,
             f"linear operators, every single token count; {share:+.1f}% here".replace("-", "−"),
         ],
         meta={

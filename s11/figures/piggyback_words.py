@@ -7,7 +7,7 @@ import numpy as np
 from s11.catalog import Deployment
 from s11.costs.constants import constants_of
 from s11.figures.piggyback_ride import fine_ms
-from s11.figures.piggyback_tiles import jump_words
+from s11.figures.piggyback_tiles import SAME_MS, jump_words
 from s11.piggyback import (
     FREE_SHARE,
     MOST_CONTEXT_TOKENS,
@@ -24,6 +24,7 @@ GIGA, TERA = 1e9, 1e12
 NEXT_TO_NOTHING, SAME_FACTOR = 5, 1.05  # times cheaper
 FALL_MS = 0.05
 EDGE_SHARE = 0.5  # of what the decodes add to the linear operators
+SMALL_SHARE = 0.1  # of what fp8 adds more: less is not a reason
 
 
 def turning(curve: StepCurve, deployment: Deployment) -> str:
@@ -116,11 +117,12 @@ def riding(ride: Ride) -> str:
     products = f"{fine_ms(linear)} are linear operators"
     if linear < 0:
         products = f"linear operators take {fine_ms(-linear)} less, as the row count suits them"
-    elif EDGE_SHARE * linear <= ride.edge_ms <= linear:
+    elif max(SAME_MS, EDGE_SHARE * linear) <= ride.edge_ms <= linear:
         products += (
             f", {fine_ms(ride.edge_ms)} of it one tile more ({ride.edge_tokens:,} → "
             f"{ride.edge_tokens + 1:,} rows)"
         )
+    products += _luck(ride, linear)
     attention = ride.added_by("decode_attention_ms")
     others = "all-reduces, " if ride.parts.all_reduce_ms.any() else ""
     others += "elementwise operators, the LM head and the host"
@@ -137,6 +139,16 @@ def riding(ride: Ride) -> str:
     )
 
 
+def _luck(ride: Ride, linear_ms: float) -> str:
+    """Return that the rows end at a tile's edge, where one more would add more than all these."""
+    if ride.next_ms <= max(linear_ms, 0.0) or ride.next_ms < SAME_MS:
+        return ""
+    rows = ride.prefill_tokens + ride.decodes
+    return f" (here, because {rows:,} rows end at a tile's edge; one more would add " + (
+        f"{fine_ms(ride.next_ms)})"
+    )
+
+
 def otherwise(
     here: tuple[StepCurve, Ride], there: tuple[StepCurve, Ride], *, precision: str
 ) -> str:
@@ -150,6 +162,32 @@ def otherwise(
         f"**In {precision} instead**, {turned} (here: {now}), the prefill step alone takes "
         f"{ms(other_prefill)} (here: {ms(prefill)}), and a decode "
         f"{fine_ms(max(0.0, other_ride.aboard_ms))} aboard, {fine_ms(other_ride.alone_ms)} alone."
+        f"{_dearer_in_fp8(ride, other_ride, precision)}"
+    )
+
+
+def _dearer_in_fp8(ride: Ride, other_ride: Ride, other_precision: str) -> str:
+    """Return why a decode aboard costs more in fp8 than in bf16; "" where it does not."""
+    fp8, bf16 = (other_ride, ride) if other_precision == "fp8" else (ride, other_ride)
+    if fp8.aboard_ms <= bf16.aboard_ms:
+        return ""
+    linear, before = fp8.added_by("linear_ms"), bf16.added_by("linear_ms")
+    more, rows = linear - before, count(fp8.decodes, "row")
+    reasons = []
+    if fp8.quantise_ms > SMALL_SHARE * more:
+        reasons.append(
+            f"turning the activations of {rows} more into fp8 takes {fine_ms(fp8.quantise_ms)}"
+        )
+    tile_ms = fp8.edge_ms - fp8.quantise_ms / fp8.decodes
+    if tile_ms > SMALL_SHARE * more:
+        reasons.append(
+            f"the tile that {fp8.edge_tokens:,} → {fp8.edge_tokens + 1:,} rows begin takes "
+            f"{fine_ms(tile_ms)}, in bf16 no row takes more than {fine_ms(bf16.edge_ms)}"
+        )
+    told = f": {', and '.join(reasons)}" if reasons else ""
+    return (
+        f" A decode aboard is dearer in fp8: {rows} more {'add' if fp8.decodes > 1 else 'adds'} "
+        f"{fine_ms(linear)} to the linear operators, in bf16 {fine_ms(before)}{told}."
     )
 
 

@@ -14,9 +14,18 @@ from s11.figures.chunk_size_info import (
     chunk_curve,
     curve_alt,
     curve_columns,
+    grain_words,
+    host_stand_in,
+    simulated_words,
 )
 from s11.figures.chunk_size_many import many_alt, many_columns, many_figure
-from s11.figures.chunk_size_words import across_words, finding, knee_words, refused_words
+from s11.figures.chunk_size_words import (
+    across_words,
+    finding,
+    knee_words,
+    no_knee,
+    refused_words,
+)
 from s11.tuning import tuned_sizes
 from s11.ui import chunk_size_state as state
 from s11.ui.chunk_size_controls import (
@@ -102,6 +111,12 @@ def _curve(machine: Deployment) -> ChunkCurve:
         if told:
             st.markdown(told)
     notes = [calibration_note(machine)]
+    stand_in = host_stand_in(curve.policy)
+    if stand_in:
+        notes.append(
+            f"{state.value_of('size_engine')}'s own time on the host was not measured: "
+            f"{stand_in}'s stands in, as both overlap it with the GPU."
+        )
     longest = machine.model.max_positions
     if longest < curve.prompt_tokens:
         notes.append(f"{machine.model.title} was made for sequences of up to {longest:,} tokens.")
@@ -126,20 +141,21 @@ def _figures(curve: ChunkCurve) -> None:
         delta_color="off",
         delta_arrow="off",
         border=True,
-        help="No step and no gap between tokens exceeds the target; simulated, to a multiple of "
-        "16 tokens.",
+        help="No step and no gap between tokens exceeds the target; simulated, "
+        f"{grain_words(curve)}.",
     )
     knee = curve.balanced
     places[1].metric(
         "Knee",
         "none" if knee is None else f"{knee.chunk_tokens:,} tokens",
-        delta="least stall × TTFT",
+        delta=no_knee(curve) or "least stall × TTFT",
         delta_color="off",
         delta_arrow="off",
         border=True,
-        help="Where longest stall × TTFT is least in the sweep.",
+        help="Where longest stall × TTFT is least in the sweep. None where larger chunks only "
+        "gain, and where a smaller chunk does not shorten the stall.",
     )
-    best = curve.knee
+    best = curve.told
     where = "at the knee" if knee or best is None else f"with {best.chunk_tokens:,} tokens"
     stall = None if best is None else best.longest_stall_ms
     ttft = None if best is None else best.ttft_ms
@@ -163,15 +179,16 @@ def _across(chosen: Deployment) -> None:
     tp, precision = chosen.tensor_parallel, chosen.precision
     by_gpu = state.value_of("across") == Across.GPUS
     fixed = chosen.model.title if by_gpu else GPU_LABELS[chosen.gpu]
+    ring = "no knee: decodes wait" if state.waiting() else "ring: knee"
     spec = many_figure(
         done,
         target_ms=target_ms,
         title=f"{fixed}: chunks within {target_ms:g} ms",
         caption=[
-            f"{'1 GPU' if tp == 1 else f'{tp} GPUs'}, {precision}, {state.value_of('size_engine')}"
-            f", prompt {int(state.value_of('size_prompt')):,}, "
-            f"{int(state.value_of('size_users'))} users",
-            "green ● within, red × over the target; ring: knee",
+            simulated_words(state.policy()),
+            f"{'1 GPU' if tp == 1 else f'{tp} GPUs'}, {precision}, prompt "
+            f"{int(state.value_of('size_prompt')):,}, {int(state.value_of('size_users'))} users",
+            f"green ● within, red × over the target; {ring}",
             "* not calibrated",
         ],
         planned=len(jobs),

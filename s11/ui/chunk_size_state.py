@@ -19,6 +19,7 @@ from s11.tuning import (
     MOST_SEATS,
     Tried,
     largest_that_fits,
+    stands_still,
     try_chunk,
     tuned_experiment,
     tuned_sizes,
@@ -94,6 +95,11 @@ def policy() -> str:
 def mixed() -> bool:
     """Return whether decodes ride along in SGLang's prefill steps."""
     return bool(value_of("size_mixed"))
+
+
+def waiting() -> bool:
+    """Return whether the decodes wait for the whole prompt, whatever the chunk size."""
+    return policy() == "sglang" and not mixed()
 
 
 def deployment() -> Deployment:
@@ -201,6 +207,7 @@ def machine_curve(label: str, make: Callable[[], Deployment]) -> MachineCurve:
         largest=best,
         refused=refused,
         dropped=dropped if points else "",
+        waiting=stands_still(asked),
     )
 
 

@@ -40,6 +40,7 @@ from s11.ui.piggyback_controls import (
     scale_control,
     step_controls,
 )
+from s11.ui.simulator_link import simulator_link
 from s11.words import count, times
 
 STYLE = """<style>
@@ -71,6 +72,7 @@ def piggyback_page() -> None:
     st.markdown(f":small[**{machine_line(chosen)}.** {calibration_note(chosen)}]")
     _too_much_kv(chosen)
     _metrics(curve, told)
+    simulator_link("Open this in the simulator, step by step", state.in_the_simulator(chosen))
     _step(curve, chosen)
     _ride(curve, told, chosen)
     _share(chosen)

@@ -16,6 +16,7 @@ from s11.piggyback_rides import AttentionShare, Ride, RideByDecodes
 from s11.ui import machine
 from s11.ui.frame import PICTURE_FORMATS
 from s11.ui.link_checks import one_of
+from s11.ui.simulator_link import simulator_parameters
 
 MODEL_KEY = "llm"
 
@@ -138,6 +139,18 @@ def other_precision(chosen: Deployment) -> Deployment:
     """Return the same machine in the other precision."""
     other = next(name for name in PRECISIONS if name != chosen.precision)
     return replace(chosen, precision=other)
+
+
+def in_the_simulator(chosen: Deployment) -> dict[str, str]:
+    """Return the simulator's parameters for this step: the last of a prompt that ends with it."""
+    chunk = int(value_of("piggy_chunk"))
+    return simulator_parameters(
+        chosen,
+        prompt=min(piggyback.MOST_CONTEXT_TOKENS, int(value_of("start")) + chunk),
+        chunk=chunk,
+        users=int(value_of("decodes")),
+        context=int(value_of("context")),
+    )
 
 
 LINK_CHECKS: dict[str, Callable[[str], Any]] = {

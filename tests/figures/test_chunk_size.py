@@ -14,9 +14,12 @@ from s11.figures.chunk_size_info import (
     ChunkCurve,
     curve_alt,
     curve_columns,
+    grain_words,
     headline,
+    host_stand_in,
     log_axis,
     octaves,
+    simulated_words,
 )
 from s11.figures.chunk_size_many import MachineCurve, many_alt, many_columns, many_figure
 from s11.figures.chunk_size_memory import (
@@ -27,7 +30,13 @@ from s11.figures.chunk_size_memory import (
     memory_title,
     memory_words,
 )
-from s11.figures.chunk_size_words import across_words, finding, knee_words, refused_words
+from s11.figures.chunk_size_words import (
+    across_words,
+    finding,
+    knee_words,
+    no_knee,
+    refused_words,
+)
 from s11.sweeps import SweepPoint
 from s11.tuning import ChunkStep, Tried
 
@@ -53,17 +62,19 @@ POINTS = (
 )
 STEP = ChunkStep(
     chunk_tokens=256,
+    rows=280,
     start_token=768,
     total_ms=12.0,
     without_chunk_ms=8.0,
-    weights_read_ms=5.0,
+    compute_ms=4.0,
+    memory_ms=5.0,
     products_ms=7.0,
     prefill_attention_ms=2.0,
 )
 CURVE = ChunkCurve(
     machine="A model on a GPU, bf16",
+    simulated="simulated by s11 · vLLM V1",
     calibration="calibrated on measured kernels",
-    engine="vLLM V1",
     load="1,024-token prompt beside 24 users of 1,024 tokens",
     policy="vllm_v1",
     mixed=True,
@@ -73,16 +84,17 @@ CURVE = ChunkCurve(
     tried=tuple(Tried(chunk_tokens=p.chunk_tokens, point=p) for p in POINTS),
     planned=4,
     largest=560,
+    block_size=16,
     knee=POINTS[1],
     step=STEP,
-    read_bound_tokens=128,
+    turning_tokens=325,
 )
 NO_ROOM = Tried(chunk_tokens=1024, point=None, refused="no room for it")
 SCENES = {
     "plain": CURVE,
     "partial": replace(CURVE, tried=CURVE.tried[:2], planned=4),
     "nothing yet": replace(
-        CURVE, tried=(), largest=None, knee=None, step=None, read_bound_tokens=None
+        CURVE, tried=(), largest=None, knee=None, step=None, turning_tokens=None
     ),
     "none meets": replace(CURVE, target_ms=5.0, largest=None),
     "any meets": replace(CURVE, target_ms=60.0, largest=1024),
@@ -193,15 +205,59 @@ def test_the_knee_is_told_with_its_sides_and_its_bound():
     # 10/12 = 17% lower, 600/1000 = 40% lower; 20/12 = 67% higher, 600/400 = 50% higher.
     assert "At 128 the stall is 17% lower and prefill throughput 40% lower." in told
     assert "At 512 the stall is 67% higher and prefill throughput 50% higher." in told
-    assert "still bound by that read" in told
-    assert "Up to 128 tokens the read covers the products" in told
-    arithmetic = replace(CURVE, step=replace(STEP, products_ms=11.0), read_bound_tokens=None)
+    assert "256 prompt tokens and 24 decodes the products take 7 ms, 4 ms of arithmetic" in told
+    assert "against 5 ms of memory traffic: they are bound by the read of the weights" in told
+    # 324 rows are the last that the read covers; 24 of them are the decodes'.
+    assert "from 325 rows on, so the read covers chunks of up to 300 tokens beside them" in told
+    arithmetic = replace(CURVE, step=replace(STEP, compute_ms=5.5), turning_tokens=24)
     assert "bound by arithmetic" in knee_words(arithmetic)
-    assert "not even 128, is small enough" in knee_words(arithmetic)
+    assert "from 24 rows on, so no chunk beside them is covered" in knee_words(arithmetic)
+    never = knee_words(replace(CURVE, turning_tokens=None))
+    assert "the read covers steps of up to 16,384 rows" in never
     attention = replace(CURVE, step=replace(STEP, prefill_attention_ms=8.0))
     assert "attention over the 768 tokens before them takes most: 8 ms" in knee_words(attention)
     assert "**No knee**" in knee_words(SCENES["falls to the end"])
-    assert knee_words(SCENES["SGLang stands still"]) == ""
+    assert knee_words(SCENES["all refused"]) == ""
+
+
+def test_no_knee_says_why():
+    waiting, falling = SCENES["SGLang stands still"], SCENES["falls to the end"]
+    assert no_knee(CURVE) == no_knee(SCENES["all refused"]) == ""
+    assert no_knee(waiting) == "decodes wait for the prompt"
+    assert no_knee(falling) == "larger only gains"
+    assert "a smaller chunk does not shorten their stall" in knee_words(waiting)
+    assert waiting.told == POINTS[0]  # the shortest stall; else it is the knee's
+    assert CURVE.told == POINTS[1]
+    flat = tuple(Tried(chunk_tokens=2**n, point=point(2**n, 9.0, 900 / 2**n)) for n in (7, 8, 9))
+    last = Tried(chunk_tokens=1024, point=point(1024, 90.0, 1.0))
+    level = replace(CURVE, tried=(*flat, last), knee=flat[2].point)
+    assert level.balanced is None
+    assert no_knee(level) == "smaller stalls no less"
+    assert "no smaller chunk of the sweep has a shorter stall" in knee_words(level)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "to a multiple of 16, alone or with the 24 decodes"),
+        ({"streaming_users": 32}, "to a multiple of 16"),
+        ({"largest": 8}, "to a power of two"),
+        ({"policy": "sglang"}, "to a multiple of 16, with the 24 decodes that it counts or"),
+        ({"policy": "tensorrt_llm", "block_size": 32}, "in whole blocks of 32 tokens"),
+    ],
+)
+def test_how_finely_the_largest_was_looked_for(changes, said):
+    told = grain_words(replace(CURVE, **changes))
+    assert told.startswith(said)
+    assert f"({told})" in finding(replace(CURVE, **changes))
+
+
+def test_pictures_name_their_maker_and_the_host_that_stands_in():
+    assert simulated_words("vllm_v1") == "simulated by s11 · vLLM V1"
+    assert simulated_words("sglang") == "simulated by s11 · SGLang, host as TensorRT-LLM's"
+    assert host_stand_in("tensorrt_llm") is None
+    for spec in (chunk_figure(CURVE), memory_figure(TIGHT)):
+        assert "simulated by s11 · vLLM V1" in spec["layout"]["title"]["text"]
 
 
 def test_what_does_not_run_is_told():
@@ -265,6 +321,8 @@ def test_form_tells_within_from_over():
     curve, ring = spec["data"]
     assert curve["marker"]["symbol"] == ["circle", "circle", "circle", "x"]
     assert ring["x"].tolist() == [256]
+    waits = (replace(MACHINES[0], waiting=True),)
+    assert len(many_figure(waits, target_ms=25.0, title="T", caption=[], planned=1)["data"]) == 1
 
 
 def test_machines_in_words_and_in_a_table():
@@ -306,7 +364,8 @@ def budget(tokens, kv_tokens, own, same, refused=""):
 
 TIGHT = MemoryCost(
     machine="A model on a GPU, bf16",
-    engine="vLLM V1",
+    simulated="simulated by s11 · vLLM V1",
+    calibration="calibrated on measured kernels",
     load=BusyLoad(clients=64, prompt_tokens=1000, output_tokens=250),
     tried=(
         budget(512, 20_000, 210.0, 210.0),

@@ -7,7 +7,13 @@ import pytest
 
 from s11.catalog import MODELS, Deployment
 from s11.cli import main
-from s11.figures.chunk_size_flags import command, repository, settings
+from s11.figures.chunk_size_flags import (
+    command,
+    longest_sequence,
+    longest_words,
+    repository,
+    settings,
+)
 
 MACHINE = Deployment(model=MODELS["qwen3-32b"], gpu="h100", tensor_parallel=2)
 
@@ -33,6 +39,51 @@ def test_vllms_budget_has_a_token_for_each_decode():
         "--max-num-batched-tokens 1048",
         "--max-num-seqs 256",
     ]
+
+
+@pytest.mark.parametrize(
+    ("kv_tokens", "needed", "longest"),
+    [
+        (40_960, 4352, None),  # Qwen3-32B's longest fits
+        (40_959, 4352, 39_936),  # 39 x 1,024
+        (10_000, 4352, 9216),
+        (4400, 4352, 4400),  # 4,096 would hold the prompt but not its answer
+        (4399, 4352, 4384),
+        (100, 4352, 96),
+        (10, 4352, None),
+    ],
+)
+def test_sequences_are_bounded_where_the_pool_is_smaller_than_the_longest(
+    kv_tokens, needed, longest
+):
+    found = longest_sequence(MACHINE, kv_tokens=kv_tokens, needed_tokens=needed, block_size=16)
+    assert found == longest
+
+
+@pytest.mark.parametrize(
+    ("policy", "option"),
+    [
+        ("vllm_v1", "--max-model-len 9216"),
+        ("sglang", "--context-length 9216"),
+        ("tensorrt_llm", "--max_seq_len 9216"),
+        ("chunked", None),
+    ],
+)
+def test_each_engine_is_told_its_longest_sequence(policy, option):
+    chosen = settings(
+        MACHINE, policy=policy, chunk_tokens=1024, prompt_tokens=4096, streaming_users=24,
+        user_context_tokens=512, most_seats=256, mixed=True,
+    )  # fmt: skip
+    assert longest_words(chosen, kv_tokens=10_000, needed_tokens=4352) == ""
+    bounded = replace(chosen, longest_tokens=9216)
+    lines = [line.strip(" \\") for line in command(bounded).splitlines()]
+    assert [line for line in lines if "9216" in line] == ([option] if option else [])
+    why = longest_words(bounded, kv_tokens=10_000, needed_tokens=4352)
+    assert bool(why) == bool(option)
+    assert ("does not start" in why) == (policy == "vllm_v1")
+    assert ("more than fits" in longest_words(bounded, kv_tokens=10_000, needed_tokens=9217)) == (
+        option is not None
+    )
 
 
 def test_seats_follow_a_small_budget_down():

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import plotly.graph_objects as go
@@ -12,7 +13,7 @@ from s11.costs.roofline import StepParts
 from s11.figures import piggyback_words as words
 from s11.figures.piggyback_curve import curve_alt, curve_figure, curve_title, linear_end
 from s11.figures.piggyback_looks import machine_line, nice_above, operators
-from s11.figures.piggyback_many import many_alt, many_figure, tick_below
+from s11.figures.piggyback_many import edge_words, many_alt, many_figure, many_title, tick_below
 from s11.figures.piggyback_ride import ride_alt, ride_figure, ride_title
 from s11.figures.piggyback_share import share_alt, share_figure, share_title
 from s11.figures.piggyback_tiles import jump_words, tiles_alt, tiles_figure
@@ -25,6 +26,7 @@ from s11.piggyback import (
 from s11.piggyback_rides import (
     AttentionShare,
     Ride,
+    RideByDecodes,
     chunk_share,
     decode_share,
     ride,
@@ -220,6 +222,80 @@ def test_ride_in_words_and_bars():
         "50 ms",
     ]
     assert "decodes alone 50 ms (linear operators 44 ms, rest 3 ms" in ride_alt(RIDE, H100)
+
+
+def test_rows_that_end_at_an_edge_by_luck_say_so():
+    lucky = replace(RIDE, next_ms=2.5)
+    told = words.riding(lucky)
+    assert "(here, because 1,024 rows end at a tile's edge; one more would add 2.5 ms)" in told
+    assert "because" not in words.riding(replace(RIDE, next_ms=0.5))
+    tiny = replace(RIDE, parts=by_hand([220, 220.0001, 44], decode=[0, 3, 3]), edge_ms=0.0001)
+    assert "under 0.001 ms are linear operators: the weights" in words.riding(tiny)
+
+
+def many_by_hand(**changes):
+    values = {
+        "prefill_tokens": 992,
+        "context_tokens": 1024,
+        "decodes": np.array([1, 32, 33, 512]),
+        "aboard_ms": np.array([0.5, 0.1, 0.2, 0.3]),
+        "alone_ms": np.array([7.0, 0.4, 0.4, 0.15]),
+        "edge_decodes": 32,
+        "edge_ms": 2.0,
+        "usual_ms": 0.02,
+    }
+    return RideByDecodes(**{**values, **changes})
+
+
+def test_decodes_by_their_number_speak_of_the_chosen_number():
+    many = many_by_hand()
+    assert many_title(many, decodes=32) == "32 decodes: 4.0× cheaper aboard"
+    assert many_title(many, decodes=1) == "1 decode: 14× cheaper aboard"
+    assert many_title(many, decodes=512) == "512 decodes: 2.0× dearer aboard"
+    assert many_title(many_by_hand(aboard_ms=np.zeros(4)), decodes=1) == "1 decode: free aboard"
+
+
+def test_a_decode_that_is_dearest_aboard_is_on_the_axis():
+    dear = many_by_hand(aboard_ms=np.array([40.0, 0.1, 0.2, 0.3]))
+    low, high = many_figure(dear, H100, decodes=1)["layout"]["yaxis"]["range"]
+    assert low <= np.log10(0.1)
+    assert high >= np.log10(40)
+
+
+def test_the_jump_is_named_where_it_is_one():
+    many = many_by_hand()
+    assert edge_words(many) == "tile edge at 1,024 rows:<br>decode 33 adds 2 ms"
+    spec = many_figure(many, H100, decodes=32)
+    chosen, edge = spec["layout"]["annotations"]
+    assert chosen["text"] == "chosen: 32 decodes"
+    assert (edge["text"], edge["x"]) == (edge_words(many), pytest.approx(np.log10(33)))
+    assert "Tile edge at 1,024 rows: decode 33 adds 2 ms" in many_alt(many, H100)
+    even = many_by_hand(edge_ms=0.1)
+    assert edge_words(even) == ""
+    assert len(many_figure(even, H100, decodes=32)["layout"]["annotations"]) == 1
+
+
+def test_every_picture_says_who_made_it():
+    for spec in specs(H100):
+        assert "simulated by s11 · vLLM's time on the host" in spec["layout"]["title"]["text"]
+
+
+def test_a_decode_that_is_dearer_in_fp8_says_why():
+    # 3 rows add 0.6 ms in bf16 and 3 in fp8: 0.3 of them quantisation, one row 1.6 without its own.
+    fp8 = replace(
+        RIDE,
+        parts=by_hand([220, 223, 22], prefill=[10, 10, 0], decode=[0, 3, 3], rest=[20, 20, 3]),
+        edge_ms=1.7,
+        quantise_ms=0.3,
+    )
+    told = words.otherwise((CURVE, RIDE), (CURVE, fp8), precision="fp8")
+    assert "dearer in fp8: 3 rows more add 3 ms to the linear operators, in bf16 0.6 ms" in told
+    assert "turning the activations of 3 rows more into fp8 takes 0.3 ms" in told
+    assert "1,022 → 1,023 rows begin takes 1.6 ms, in bf16 no row takes more than 0.3 ms" in told
+    assert words.otherwise((CURVE, fp8), (CURVE, RIDE), precision="bf16").endswith(
+        told.partition(" A decode aboard")[2]
+    )
+    assert "dearer" not in words.otherwise((CURVE, RIDE), (CURVE, RIDE), precision="fp8")
 
 
 def test_a_ride_that_costs_nothing_says_so():

@@ -1,13 +1,16 @@
 """The chunk size page without a browser: arrival, engines, presets, stops, good and bad links."""
 
 import json
+import re
+from html import unescape
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from s11.ui.chunk_size_state import BOUNDS, DEFAULTS, ENGINES, LINK_CHECKS, PRESETS, Across
+from s11.ui.simulator_state import LINK_CHECKS as SIMULATOR_CHECKS
 
 ROOT = Path(__file__).resolve().parents[2]
 CURVE, MANY, MEMORY = range(3)
@@ -81,6 +84,75 @@ def test_every_engine_has_its_command(page, engine):
     assert not app.error
     begins = {"vLLM V1": "vllm", "SGLang": "python", "TensorRT-LLM": "trtllm-serve"}
     assert app.code[0].value.startswith(begins.get(engine, "python -m s11"))
+
+
+def simulator_link(app):
+    (link,) = [
+        unescape(address)
+        for block in app.get("html")
+        for address in re.findall(r'href="([^"]*)"', block.proto.body)
+        if address.startswith("./")
+    ]
+    parameters = dict(parse_qsl(urlsplit(link).query))
+    for name, value in parameters.items():
+        SIMULATOR_CHECKS[name](value)
+    return parameters
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_is_advised_opens_in_the_simulator(page, engine):
+    app = page(**SMALL, size_engine=engine, precision="fp8", tp="2")
+    asked = simulator_link(app)
+    assert (asked["model"], asked["gpu"], asked["tp"]) == ("Llama-3.1-8B", "H100", "2")
+    assert (asked["precision"], asked["prompt"], asked["users"]) == ("fp8", "512", "24")
+    assert asked["policy"] == ("Chunked" if engine == "Chapter's" else engine)
+    assert asked["target"] == "50"
+    assert ("budget" in asked) == (engine in ("vLLM V1", "TensorRT-LLM"))
+    assert asked.get("mixed") == ("true" if engine == "SGLang" else None)
+    simulator = AppTest.from_file(str(ROOT / "pages" / "simulator.py"), default_timeout=120)
+    for name, value in asked.items():
+        simulator.query_params[name] = value
+    simulator.run()
+    assert not simulator.exception
+    assert not simulator.error
+    assert not simulator.info
+
+
+def test_tensorrt_llms_chunk_is_the_same_everywhere(page):
+    app = page(size_engine="TensorRT-LLM", size_prompt="4096", size_target="25", size_users="20")
+    largest = meta(app, CURVE)["largest_chunk_tokens"]
+    assert largest % 32 == 0
+    assert figures(app)["Largest chunk"] == f"{largest:,} tokens"
+    assert f"{largest:,} is the largest chunk within 25 ms, in whole blocks of 32" in words(app)
+    assert f"--max_num_tokens {largest + 20}" in app.code[0].value
+    assert meta(app, MANY)["largest"]["H100"] == largest
+    assert simulator_link(app)["chunk"] == str(largest)
+
+
+def test_a_pool_below_the_models_longest_bounds_the_sequences(page):
+    app = page(**PRESETS["Qwen3-32B on one H100: tight memory"])
+    (told,) = re.findall(r"--max-model-len (\d+)", app.code[0].value)
+    left = int(re.findall(r"It leaves ([\d,]+) KV tokens", words(app))[0].replace(",", ""))
+    assert 8192 + 256 <= int(told) <= left
+    assert "without it vLLM does not start" in words(app)
+    assert "--max-model-len" not in page().code[0].value
+
+
+def test_sglangs_host_is_not_called_measured(page):
+    app = page(**SMALL, size_engine="SGLang")
+    assert "SGLang's own time on the host was not measured: TensorRT-LLM's stands in" in words(app)
+    assert "not measured" not in words(page(**SMALL))
+
+
+def test_without_mixed_chunks_there_is_no_knee_anywhere(page):
+    app = page(**PRESETS["SGLang as it comes: decodes wait"])
+    assert meta(app, CURVE)["knee_tokens"] is None
+    assert figures(app)["Knee"] == "none"
+    many = json.loads(chart(app, MANY).spec)["data"]
+    assert [trace for trace in many if trace["mode"] == "markers"] == []
+    assert "a smaller chunk does not shorten their stall" in words(app)
+    assert "where the sweep's longest stall is shortest" in words(app)
+    assert "stall × TTFT is least" not in words(app)
 
 
 def test_sglang_without_mixed_chunks_lets_the_streams_wait(page):

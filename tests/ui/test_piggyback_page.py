@@ -1,8 +1,10 @@
 """The piggybacking page without a browser: arrival, presets, machines, links good and hostile."""
 
 import json
+import re
+from html import unescape
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -11,6 +13,7 @@ from s11.catalog import MODELS, Deployment
 from s11.piggyback import step_curve
 from s11.piggyback_rides import ride
 from s11.ui.piggyback_state import CHUNKS, DEFAULTS, LINK_CHECKS, PRESETS
+from s11.ui.simulator_state import LINK_CHECKS as SIMULATOR_CHECKS
 from s11.words import count
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,6 +109,33 @@ def test_machine_changes_everything(page):
         assert meta(small, which) != meta(app, which)
     assert "Phi-2 on L4 24 GB, bf16, not calibrated" in caption(small, SHARE)
     assert "not calibrated" in words(small)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "prompt"),
+    [({}, "992"), ({"start": "2048"}, "3040"), ({"start": "131072"}, "131072")],
+)
+def test_the_step_opens_in_the_simulator(page, parameters, prompt):
+    app = page(**parameters, llm="Qwen3-32B", tp="4", precision="fp8")
+    (link,) = [
+        unescape(address)
+        for block in app.get("html")
+        for address in re.findall(r'href="([^"]*)"', block.proto.body)
+        if address.startswith("./")
+    ]
+    asked = dict(parse_qsl(urlsplit(link).query))
+    for name, value in asked.items():
+        SIMULATOR_CHECKS[name](value)
+    assert asked == {
+        "model": "Qwen3-32B",
+        "gpu": "H100",
+        "tp": "4",
+        "precision": "fp8",
+        "prompt": prompt,
+        "chunk": "992",
+        "users": "32",
+        "context": "1024",
+    }
 
 
 def test_fp8_is_set_against_bf16(page):
