@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Error, Locator, Page, expect
 
 from s11.scenes import SCENES
 from tests.browser.test_smoke import OVERFLOWING, VIEWS
@@ -87,10 +87,10 @@ def test_copied_link_restores_the_page_exactly(open_compare: Open, wait_for_char
     expect(again.get_by_text("Parts of this link")).to_have_count(0)
 
 
-def edit_first_prompt(page: Page, table: Locator) -> Locator:
-    """Opens the first row's prompt for editing; anew where the page moved under the click."""
+def type_first_prompt(page: Page, table: Locator, typed: str) -> Locator:
+    """Types into the first row's prompt; anew where the page moved or was drawn again meanwhile."""
     cell = page.locator("#portal input, #portal textarea").first
-    for patience_ms in (2_000, 4_000, 8_000, 16_000):
+    for patience_ms in (2_000, 4_000, 8_000, 16_000, 30_000):
         expect(table).to_be_visible()
         box = table.bounding_box()
         assert box
@@ -98,11 +98,13 @@ def edit_first_prompt(page: Page, table: Locator) -> Locator:
         page.keyboard.press("Enter")
         try:
             expect(cell).to_be_focused(timeout=patience_ms)
-            return cell
-        except AssertionError:
+            cell.fill(typed, timeout=patience_ms)
+            expect(cell).to_have_value(typed, timeout=patience_ms)
+        except (AssertionError, Error):
             page.keyboard.press("Escape")
-    expect(cell).to_be_focused()
-    return cell
+        else:
+            return cell
+    raise AssertionError(f"{typed!r} could not be typed")
 
 
 def test_cell_of_the_table_changes_picture_and_link(open_compare: Open, wait_for_chart: Chart):
@@ -110,9 +112,7 @@ def test_cell_of_the_table_changes_picture_and_link(open_compare: Open, wait_for
     wait_for_chart(page, engines("Chunked", "vLLM V1"))
     page.get_by_role("button", name="Edit the requests").click()
     table = page.get_by_test_id("stDataFrame").locator("canvas").first
-    cell = edit_first_prompt(page, table)
-    cell.fill("800")
-    expect(cell).to_have_value("800")
+    cell = type_first_prompt(page, table, "800")
     cell.press("Tab")
     expect(page).to_have_url(re.compile(r"requests=report~0~800~10~~chat"))
     expect(page.get_by_text("KV pressure, edited: 4 requests, 2,000 prompt tokens")).to_be_visible()
@@ -132,9 +132,7 @@ def test_cell_that_no_request_can_have_is_said_to_be(open_compare: Open, wait_fo
         ("0", "row 1 (report), prompt_tokens: 0 is not a whole number from 1 to 1,000,000."),
         ("", "Row 1 (“report”) is left out: prompt (1 to 1,000,000 tokens) is missing."),
     ):
-        cell = edit_first_prompt(page, table)
-        cell.fill(typed)
-        expect(cell).to_have_value(typed)
+        cell = type_first_prompt(page, table, typed)
         cell.press("Tab")
         expect(page.get_by_text(said)).to_be_visible()
 
