@@ -2,13 +2,12 @@
 
 import streamlit as st
 
-from s11.ui.chunk_size_controls import preset_links
 from s11.ui.chunk_size_panels import chunk_size_page
-from s11.ui.chunk_size_state import LINK_CHECKS
-from s11.ui.frame import begin_page, show_link_notes
+from s11.ui.chunk_size_state import LINK_CHECKS, PRESETS
+from s11.ui.frame import begin_page, preset_links, show_link_notes
 
 begin_page()
 st.title("Chunk size: what to set")
 show_link_notes("chunk_size", LINK_CHECKS)
-preset_links()
+preset_links(PRESETS)
 chunk_size_page()

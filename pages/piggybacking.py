@@ -2,14 +2,13 @@
 
 import streamlit as st
 
-from s11.ui.frame import begin_page, show_link_notes
-from s11.ui.piggyback_controls import preset_links
+from s11.ui.frame import begin_page, preset_links, show_link_notes
 from s11.ui.piggyback_panels import piggyback_page, style
-from s11.ui.piggyback_state import LINK_CHECKS
+from s11.ui.piggyback_state import LINK_CHECKS, PRESETS
 
 begin_page()
 style()
 st.title("Piggybacking: decodes ride along")
 show_link_notes("piggybacking", LINK_CHECKS)
-preset_links()
+preset_links(PRESETS)
 piggyback_page()

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Sequence
-from html import escape
 from typing import Any, TypeVar
-from urllib.parse import urlencode
 
 import streamlit as st
 
 from s11.ui import chunk_size_state as state
-from s11.ui.chunk_size_state import BOUNDS, DEFAULTS, ENGINES, MODEL_KEY, PRESETS, TARGETS, Across
+from s11.ui.chunk_size_state import BOUNDS, DEFAULTS, ENGINES, MODEL_KEY, TARGETS, Across
 from s11.ui.machine import machine_pills
 
 QUIET_S = 0.3  # shorter work shows no progress: it would only flicker
 
 Done = TypeVar("Done")
-
-
-def preset_links() -> None:
-    """Lay the presets as links: each is a whole state, so it can be copied and sent too."""
-    links = " ".join(
-        f'<a href="?{escape(urlencode(parameters))}" target="_self">{escape(label)}</a>'
-        for label, parameters in PRESETS.items()
-    )
-    st.html(f'<nav class="presets" aria-label="Presets">Try: {links}</nav>')
 
 
 def controls() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from html import escape
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -115,6 +117,30 @@ def show_link_notes(page: str, checks: dict[str, Callable[[str], Any]]) -> None:
     if st.session_state.get(key):
         lines = "".join(f"\n- {plain(note)}" for note in st.session_state[key][:MOST_NOTES])
         st.info(f"Parts of this link could not be used:\n{lines}", icon=":material/link_off:")
+
+
+def link_row(
+    lead: str,
+    label: str,
+    links: Mapping[str, Mapping[str, str]],
+    about: Mapping[str, str] | None = None,
+) -> str:
+    """Return a row of links to states of this page, each whole, so that it can be copied too.
+
+    links: by what a link is called, its parameters. about: by the same, what to say beside it.
+    """
+    anchors = []
+    for name, parameters in links.items():
+        told = f' title="{escape(about[name])}"' if about else ""
+        anchors.append(
+            f'<a href="?{escape(urlencode(parameters))}" target="_self"{told}>{escape(name)}</a>'
+        )
+    return f'<nav class="presets" aria-label="{label}">{lead}: {" ".join(anchors)}</nav>'
+
+
+def preset_links(presets: Mapping[str, Mapping[str, str]]) -> None:
+    """Lay the presets as links."""
+    st.html(link_row("Try", "Presets", presets))
 
 
 def plain(text: str) -> str:

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
-from urllib.parse import urlencode
 
 import streamlit as st
 
 from s11.ui import piggyback_state as state
 from s11.ui.machine import machine_pills
-from s11.ui.piggyback_state import CHUNKS, CONTEXTS, DECODES, DEFAULTS, EDGES, PRESETS, STARTS
-
-
-def preset_links() -> None:
-    """Lay the presets as links: each is a whole state, so it can be copied and sent too."""
-    links = " ".join(
-        f'<a href="?{escape(urlencode(parameters))}" target="_self">{escape(label)}</a>'
-        for label, parameters in PRESETS.items()
-    )
-    st.html(f'<nav class="presets" aria-label="Presets">Try: {links}</nav>')
+from s11.ui.piggyback_state import CHUNKS, CONTEXTS, DECODES, DEFAULTS, EDGES, STARTS
 
 
 def step_controls() -> None:

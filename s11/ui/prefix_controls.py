@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any
-from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from s11.ui import prefix_state as state
-from s11.ui.prefix_state import BLOCK_SIZES, BOUNDS, CHUNK_SIZES, DEFAULTS, PRESETS, Load
-
-
-def preset_links() -> None:
-    """Lay the presets as links: each is a whole state, so it can be copied and sent too."""
-    links = " ".join(
-        f'<a href="?{escape(urlencode(parameters))}" target="_self">{escape(label)}</a>'
-        for label, parameters in PRESETS.items()
-    )
-    st.html(f'<nav class="presets" aria-label="Presets">Try: {links}</nav>')
+from s11.ui.prefix_state import BLOCK_SIZES, BOUNDS, CHUNK_SIZES, DEFAULTS, Load
 
 
 def prefix_controls() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
-from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -13,6 +11,7 @@ from s11.kv_pool import within_memory
 from s11.policies import CHUNKING, DISAGGREGATED
 from s11.presets import ABOUT, FLAGS, TITLES
 from s11.ui import simulator_state as state
+from s11.ui.frame import link_row
 from s11.ui.machine import CHAPTER, link_parameters, machine_pills
 from s11.ui.runs import largest_chunk
 from s11.ui.simulator_state import DEFAULTS, ENGINES, LINK_CHECKS, PRESETS, SPEAKS_FOR
@@ -93,20 +92,12 @@ def chunk_controls() -> None:
 
 
 def preset_links() -> None:
-    """Lay the presets as links: each is a whole state, so it can be copied and sent too."""
-    links = " ".join(
-        f'<a href="?{escape(urlencode(parameters))}" target="_self">{escape(label)}</a>'
-        for label, parameters in PRESETS.items()
-    )
+    """Lay the presets as links, and the engines as they come, on the machine that is chosen."""
     machine = link_parameters(state.MODEL_KEY)
-    engines = " ".join(
-        f'<a href="?{escape(urlencode(machine | parameters))}" target="_self" '
-        f'title="{escape(SPEAKS_FOR[label])}">{escape(label)}</a>'
-        for label, parameters in ENGINES.items()
-    )
+    engines = {name: machine | parameters for name, parameters in ENGINES.items()}
     st.html(
-        f'<nav class="presets" aria-label="Presets">Try: {links}</nav>'
-        f'<nav class="presets" aria-label="Engines as they come">As it comes: {engines}</nav>'
+        link_row("Try", "Presets", PRESETS)
+        + link_row("As it comes", "Engines as they come", engines, SPEAKS_FOR)
     )
 
 
