@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from s11.costs import LinearCost
 from s11.experiment import Experiment
+from s11.largest_chunk import largest_chunk_within_target
 from s11.metrics import Metrics, measure
 from s11.plan import EngineLimits
 from s11.results import Result
 from s11.simulator import simulate
-from s11.sweeps import largest_chunk_within_target, sweep_chunk_sizes
+from s11.sweeps import sweep_chunk_sizes
 from s11.workload import Request, Workload, chapter_scenario, poisson_workload
 
 __version__ = "0.1.0"

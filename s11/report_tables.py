@@ -12,11 +12,12 @@ from rich.console import Console, Group
 
 from s11.attention import ChunkSizeCheck, Decoder, Fault
 from s11.experiment import Experiment
+from s11.largest_chunk import largest_chunk_within_target
 from s11.metrics import Metrics, inter_token_gaps, percentile
 from s11.plan import EngineLimits
 from s11.proof import prove
 from s11.simulator import simulate
-from s11.sweeps import SweepPoint, knee, largest_chunk_within_target, run
+from s11.sweeps import SweepPoint, knee, run
 from s11.terminal import table
 from s11.words import count, ms, times
 from s11.workload import Request, Workload

@@ -13,15 +13,10 @@ from s11.costs.breakdown import StepWork
 from s11.costs.host import HOST_OF_POLICY
 from s11.experiment import Experiment
 from s11.kv_pool import within_memory
+from s11.largest_chunk import largest_chunk_within_target
 from s11.piggyback import linear_times
 from s11.plan import EngineLimits
-from s11.sweeps import (
-    SweepPoint,
-    knee,
-    largest_chunk_within_target,
-    longest_prompt_tokens,
-    sweep_point,
-)
+from s11.sweeps import SweepPoint, knee, longest_prompt_tokens, sweep_point
 from s11.workload import chapter_scenario
 
 SMALLEST_CHUNK = 64

@@ -31,6 +31,7 @@ ROWS = (
     {
         "metrics",
         "sweeps",
+        "largest_chunk",
         "piggyback",
         "piggyback_rides",
         "tuning",

@@ -9,8 +9,9 @@ from s11 import Experiment, LinearCost, simulate
 from s11.catalog import MODELS, Deployment
 from s11.costs import RooflineCost
 from s11.kv_pool import beyond_positions, in_its_memory, kv_pool, within_memory
+from s11.largest_chunk import largest_chunk_within_target
 from s11.plan import EngineLimits
-from s11.sweeps import largest_chunk_within_target, run, sweep_chunk_sizes
+from s11.sweeps import run, sweep_chunk_sizes
 from s11.workload import chapter_scenario, closed_loop_workload
 
 LLAMA = RooflineCost(deployment=Deployment(model=MODELS["llama-3.1-8b"], gpu="l4"))

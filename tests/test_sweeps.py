@@ -20,7 +20,8 @@ from s11 import (
 from s11.catalog import MODELS, Deployment
 from s11.costs import FittedCost, RooflineCost
 from s11.costs.breakdown import successive_ms
-from s11.sweeps import SweepPoint, chunk_sizes, knee, longest_chunk_step_ms
+from s11.largest_chunk import longest_chunk_step_ms
+from s11.sweeps import SweepPoint, chunk_sizes, knee
 from tests.loads import load, request
 
 
@@ -362,7 +363,7 @@ def test_a_machine_is_asked_by_few_simulations(monkeypatch: pytest.MonkeyPatch) 
         asked.append(experiment)
         return simulate(experiment, **more)
 
-    monkeypatch.setattr("s11.sweeps.simulate", counted)
+    monkeypatch.setattr("s11.largest_chunk.simulate", counted)
     run = Experiment(workload=chapter_scenario(prompt_tokens=65_536), cost=ROOFLINE)
     assert largest_chunk_within_target(run) is not None
     assert len(asked) <= 10

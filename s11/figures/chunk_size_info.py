@@ -11,9 +11,10 @@ from s11.catalog import GPUS, Deployment
 from s11.costs.constants import constants_of
 from s11.costs.host import HOST_OF_POLICY, STANDS_IN
 from s11.experiment import Experiment
+from s11.largest_chunk import GRAIN_TOKENS
 from s11.piggyback import turning_tokens
 from s11.presets import TITLES
-from s11.sweeps import GRAIN_TOKENS, SweepPoint, knee, longest_prompt_tokens
+from s11.sweeps import SweepPoint, knee, longest_prompt_tokens
 from s11.tuning import (
     ChunkStep,
     Tried,

@@ -11,10 +11,10 @@ from functools import lru_cache
 
 from s11.experiment import Experiment
 from s11.kv_pool import in_its_memory
+from s11.largest_chunk import largest_chunk_within_target
 from s11.metrics import Metrics, measure
 from s11.results import Result
 from s11.simulator import simulate
-from s11.sweeps import largest_chunk_within_target
 
 MAX_STEPS = 20_000
 
