@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from s11.bench_results import BenchResults, to_workload
 from s11.overlay import Overlay, overlay, overlay_run
 from s11.results import Result
+from s11.validation.serving import LEAST_PAUSE_MS, MOST_PAUSE_MS
 from s11.words import count, ms
 from s11.workload import Workload
 
-# From the end of an answer to the client's next request in the engine (HTTP, tokenizing), as in
-# the validation's closed loop.
-LEAST_PAUSE_MS, MOST_PAUSE_MS = 2.0, 8.0
 SEED = 11
 
 Floats = NDArray[np.float64]
