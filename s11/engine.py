@@ -10,15 +10,19 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from s11.experiment import Experiment
+from s11.express import is_plain, run_plain_steps
 from s11.kv_blocks import BlockPool
 from s11.plan import AmpleMemory, Batch, BlockedBy, StepPlan
 from s11.policies import POLICIES
 from s11.prefix_cache import PrefixCachingPool
 from s11.recorder import Recorder
-from s11.results import Result
+from s11.held_blocks import held_blocks
+from s11.results import Ints, Result, SliceTable
 from s11.stepping import DECODE_ONLY, StepRunner
 from s11.workload import Request
 
@@ -34,6 +38,7 @@ class Engine(StepRunner):
     requests: in arrival order; their arrivals are placed on the clock by `start_clock`.
     handed_over: they come from a prefill worker with their first token: they only decode.
     now_ms: when the clock starts.
+    express: run what is plain in the loop of `s11.express`; the tables are the same without.
     """
 
     def __init__(
@@ -45,6 +50,7 @@ class Engine(StepRunner):
         streaming_users: int,
         handed_over: bool = False,
         now_ms: float = 0.0,
+        express: bool = True,
     ) -> None:
         limits = experiment.limits
         self.known_tokens = [request.prompt_tokens for request in requests]
@@ -66,7 +72,10 @@ class Engine(StepRunner):
         self.requests, self.users, self.limits = requests, streaming_users, limits
         self.handed_over = handed_over
         self.most_running = min(limits.seats(), limits.tokens_per_step())
-        self.policy = POLICIES[experiment.policy]
+        self.policy, self.policy_name = POLICIES[experiment.policy], experiment.policy
+        self.plain = express and not handed_over and is_plain(experiment)
+        self.prompt_tokens = self.known_tokens.copy()
+        self.output_tokens = [request.output_tokens for request in requests]
         # What a newcomer would get can change though nobody comes or goes: with what the cache
         # holds, or with the predicted step where the decodes' contexts count.
         self.plans_anew = limits.prefix_caching or (
@@ -106,6 +115,8 @@ class Engine(StepRunner):
         """Run until every request is done or nothing can change any more."""
         batch, pool, limits, arrivals_ms = self.batch, self.pool, self.limits, self.arrivals_ms
         while not self.stopped:
+            if self.plain and not self.stuck:
+                run_plain_steps(self)
             if self.arrived < len(arrivals_ms) and arrivals_ms[self.arrived] <= self.now_ms:
                 self._take_arrivals()
             plan, surely_fit = DECODE_ONLY, math.inf
@@ -144,7 +155,7 @@ class Engine(StepRunner):
         """Run decode-only steps for the streaming users, before or after the requests."""
         ran = self.advance(steps)
         if self.pool is not None:
-            self.notes.kv_blocks += self.pool.take_decode_steps(ran)
+            self._note_blocks(self.pool.take_decode_steps(ran))
 
     def result(self) -> Result:
         """Return the run's tables."""
@@ -160,9 +171,9 @@ class Engine(StepRunner):
                 (endless if began else never).append(asked.request_id)
         slices = notes.slice_table()
         return Result(
-            steps=notes.step_table(self.cost, slices),
+            steps=notes.step_table(self.cost, slices, self._held_blocks(slices)),
             slices=slices,
-            requests=notes.request_table(self.arrival_of_ms),
+            requests=notes.request_table(self.arrival_of_ms, self.prompt_tokens, self.output_tokens),
             admissions=notes.admission_table(),
             preemptions=notes.preemption_table(),
             spans=notes.span_table(),
@@ -174,6 +185,22 @@ class Engine(StepRunner):
             stopped_at_max_steps=self.stopped,
         )
 
+    def _held_blocks(self, slices: SliceTable) -> Callable[[], Ints]:
+        """Return what finds out the blocks held in each step."""
+        notes, size, steps = self.notes, self.limits.block_size, len(self.notes.ends_ms)
+        if self.limits.prefix_caching:
+            return lambda: np.array(notes.kv_blocks, dtype=np.int64)
+        if self.pool is None or not steps:
+            return lambda: np.zeros(steps, dtype=np.int64)
+        return lambda: held_blocks(
+            size,
+            decodes_in_step=notes.decodes_in_step(),
+            slices=slices,
+            admissions=notes.admission_table(),
+            preemptions=notes.preemption_table(),
+            spans=notes.span_table(),
+        )
+
     def _take_arrivals(self) -> None:
         batch, arrivals_ms = self.batch, self.arrivals_ms
         longest = self.limits.max_model_len
@@ -182,13 +209,13 @@ class Engine(StepRunner):
             self.arrived += 1
             if longest is not None and self.known_tokens[request] > longest:
                 self.rejected.append(request)
-                self._let_follow(request)
+                self.let_follow(request)
             elif self.handed_over and self.requests[request].output_tokens == 1:
                 self._next_output(request, self.arrival_of_ms[request])
             else:
                 batch.waiting.append(request)
 
-    def _let_follow(self, request: int) -> None:
+    def let_follow(self, request: int) -> None:
         """Place the requests on the clock that their clients send when this one has ended."""
         for follower in self.followers.pop(request, ()):
             arrival_ms = self.now_ms + self.requests[follower].arrival_ms
@@ -231,15 +258,20 @@ class Engine(StepRunner):
         ran = self.advance(int(steps), plan)
         if pool is not None and ran:
             if planned:
-                self.notes.kv_blocks.append(pool.held_blocks)
-            self.notes.kv_blocks += pool.take_decode_steps(ran - planned)
+                self._note_blocks([pool.held_blocks])
+            self._note_blocks(pool.take_decode_steps(ran - planned))
         if self.decode_steps - 1 in self.ends_with_decode:
             self._retire(())
 
     def _pass_an_empty_step(self, plan: StepPlan) -> None:
         """Let a step pass in which all that ran was preempted."""
         if self.cost.step_ms(prefill_tokens=0, decode_tokens=0) > 0 and self.advance(1, plan):
-            self.notes.kv_blocks.append(self.pool.held_blocks if self.pool else 0)
+            self._note_blocks([self.pool.held_blocks] if self.pool else [])
+
+    def _note_blocks(self, held_blocks: Sequence[int]) -> None:
+        """Note the blocks held in the next steps, where the tables alone would not tell."""
+        if self.limits.prefix_caching:
+            self.notes.kv_blocks.extend(held_blocks)
 
     def _prefill(self, plan: StepPlan) -> None:
         """Run the plan, up to as many steps as it says; retire what is done."""
@@ -256,7 +288,7 @@ class Engine(StepRunner):
                 batch.prefilling.append(request)
                 remaining_tokens[request] -= cached_tokens
                 notes.admitted(request, self.now_ms, cached_tokens)
-                self.seats[request] = len(notes.admissions)
+                self.seats[request] = notes.admission_count
 
         pool, steps = self.pool, plan.steps
         if self.limits.prefill_interval > 1:
@@ -268,9 +300,9 @@ class Engine(StepRunner):
             steps = int(min(steps, 1 + surely))
         ran = self.advance(steps, plan)
         if pool is not None:
-            notes.kv_blocks.append(pool.held_blocks)
+            self._note_blocks([pool.held_blocks])
             if ran > 1:
-                notes.kv_blocks += pool.take_steps(plan.slices, ran - 1, decodes=plan.decodes)
+                self._note_blocks(pool.take_steps(plan.slices, ran - 1, decodes=plan.decodes))
         self.last_prefill_step = first + ran - 1
 
         complete = []
@@ -301,7 +333,7 @@ class Engine(StepRunner):
             for request in done:
                 if self.pool is not None:
                     self.pool.release(request)
-                self._let_follow(request)
+                self.let_follow(request)
 
     def _next_output(self, request: int, token_ms: float) -> bool:
         """Give a request the output of its prefill; return whether that was its last."""

@@ -7,7 +7,10 @@ preemption, an unbroken span of tokens. NumPy sees them once, at the end.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -26,10 +29,27 @@ EqualSteps = tuple[int, int, int, int, int, int, int, int]
 """A run of equal steps: how many, prefill tokens, decode tokens, decodes held, waiting,
 who is blocked, by what, and the cached tokens of all that decodes in the first of them."""
 
-
 SliceRun = tuple[int, int, int, int, int, int, int]
 """A slice that equal steps repeat: first step, how many, request, start token, tokens of each,
 wanted before the first, why it was not all."""
+
+
+Admission = tuple[int, float, int, int]
+"""A request, when it got a seat, for which step, and its tokens in the prefix cache."""
+
+Span = tuple[int, float, int, int]
+"""A request, when its first token in a row appeared, its first decode step, and its decodes."""
+
+COUNTS_OF_RUNS = (
+    "prefill_tokens",
+    "decode_tokens",
+    "held_decodes",
+    "waiting",
+    "blocked_request",
+    "blocked_by",
+)
+WHOLE_NUMBERS = {"runs": 8, "slices": 7}  # columns
+WITH_TIMES = ("admissions", "preemptions", "spans")
 
 
 class Recorder:
@@ -37,125 +57,178 @@ class Recorder:
 
     def __init__(self, requests: Sequence[Request]) -> None:
         self.requests = requests
-        self.ends_ms: list[float] = []
+        self.ends_ms = array("d")
         self.runs: list[EqualSteps] = []
-        self.durations_ms: list[float] = []  # one for each of the runs, or for each step
-        self.kv_blocks: list[int] = []
+        self.durations_ms = array("d")  # one for each of the runs, or for each step
+        self.kv_blocks = array("q")
         self.idle_until: list[tuple[int, float]] = []
         self.slices: list[SliceRun] = []
-        self.admissions: list[tuple[int, float, int, int]] = []
+        self.admissions: list[Admission] = []
+        self.admission_count = 0
         self.preemptions: list[tuple[int, float, int]] = []
-        self.spans: list[tuple[int, float, int, int]] = []
+        self.spans: list[Span] = []
         self.first_scheduled_ms = [math.nan] * len(requests)
         self.first_token_ms = self.first_scheduled_ms.copy()
         self.last_token_ms = self.first_scheduled_ms.copy()
+        self._packed: dict[str, list[np.ndarray]] = defaultdict(list)
 
     def admitted(self, request: int, now_ms: float, cached_tokens: int) -> None:
         """Note that a request got a seat in the step that comes."""
         if math.isnan(self.first_scheduled_ms[request]):
             self.first_scheduled_ms[request] = now_ms
+        self.admission_count += 1
         self.admissions.append((request, now_ms, len(self.ends_ms), cached_tokens))
 
-    def step_table(self, cost: CostModel, slices: SliceTable) -> StepTable:
-        """Return the steps, their costs told apart by the cost model."""
-        ends_ms = np.array(self.ends_ms)
-        starts_ms = np.concatenate(([0.0], ends_ms[:-1])) if len(ends_ms) else ends_ms
-        for step, start_ms in self.idle_until:
-            if step < len(starts_ms):
-                starts_ms[step] = start_ms
-        runs = np.array(self.runs, dtype=np.int64).reshape(-1, 8).T
-        steps = runs[0]
-        prefill_tokens, decode_tokens, held, waiting, blocked_request, blocked_by, context = (
-            np.repeat(runs[1:], steps, axis=1)
-        )
-        nth = np.arange(len(ends_ms)) - (steps.cumsum() - steps).repeat(steps)  # in its run
-        context = context + nth * decode_tokens
-        costs = cost.breakdown(
-            StepWork(
-                prefill_tokens=prefill_tokens,
-                decode_tokens=decode_tokens,
-                decode_context_tokens=context,
-                slice_step=slices.step,
-                slice_start_token=slices.start_token,
-                slice_tokens=slices.tokens,
+    def pack(self) -> None:
+        """Put the notes so far into arrays: a tenth of their size in Python's objects."""
+        for name, columns in WHOLE_NUMBERS.items():
+            notes = getattr(self, name)
+            if notes:
+                flat = np.fromiter(chain.from_iterable(notes), np.int64, len(notes) * columns)
+                self._packed[name].append(flat.reshape(-1, columns))
+                notes.clear()
+        for name in WITH_TIMES:
+            notes = getattr(self, name)
+            if notes:  # a row or a step below 2^53 is exact as a float
+                self._packed[name].append(np.array(notes, dtype=np.float64))
+                notes.clear()
+
+    def _noted(self, name: str, columns: int) -> np.ndarray:  # (notes, columns)
+        """Return all notes of a kind, packed."""
+        self.pack()
+        parts = self._packed[name]
+        if len(parts) != 1:
+            kind = np.int64 if name in WHOLE_NUMBERS else np.float64
+            parts[:] = [np.concatenate(parts) if parts else np.empty((0, columns), kind)]
+        return parts[0]
+
+    def decodes_in_step(self) -> np.ndarray:  # (steps,)
+        """Return the decode tokens of each step."""
+        runs = self._noted("runs", 8)
+        return runs[:, 2].repeat(runs[:, 0])
+
+    def step_table(
+        self, cost: CostModel, slices: SliceTable, held_blocks: Callable[[], np.ndarray]
+    ) -> StepTable:
+        """Return the steps; what few ask for is worked out when it is asked for."""
+
+        def times() -> dict[str, np.ndarray]:
+            ends_ms = np.array(self.ends_ms)
+            starts_ms = np.concatenate(([0.0], ends_ms[:-1])) if len(ends_ms) else ends_ms
+            for step, start_ms in self.idle_until:
+                if step < len(starts_ms):
+                    starts_ms[step] = start_ms
+            return {"start_ms": starts_ms, "end_ms": ends_ms}
+
+        def durations() -> dict[str, np.ndarray]:
+            durations_ms = np.array(self.durations_ms)
+            if cost.counts_only:
+                durations_ms = durations_ms.repeat(self._noted("runs", 8)[:, 0])
+            return {"duration_ms": durations_ms}
+
+        def counts(name: str, column: int) -> Callable[[], dict[str, np.ndarray]]:
+            def count() -> dict[str, np.ndarray]:
+                runs = self._noted("runs", 8)
+                return {name: runs[:, column].repeat(runs[:, 0])}
+
+            return count
+
+        def contexts() -> dict[str, np.ndarray]:
+            runs = self._noted("runs", 8)
+            steps = runs[:, 0]
+            nth = np.arange(steps.sum()) - (steps.cumsum() - steps).repeat(steps)  # in its run
+            context = runs[:, 7].repeat(steps) + nth * runs[:, 2].repeat(steps)
+            return {"decode_context_tokens": context}
+
+        def costs() -> dict[str, np.ndarray]:
+            parts = cost.breakdown(
+                StepWork(
+                    prefill_tokens=table.prefill_tokens,
+                    decode_tokens=table.decode_tokens,
+                    decode_context_tokens=table.decode_context_tokens,
+                    slice_step=slices.step,
+                    slice_start_token=slices.start_token,
+                    slice_tokens=slices.tokens,
+                )
             )
-        )
-        durations_ms = np.array(self.durations_ms)
-        kv_blocks = np.array(self.kv_blocks, dtype=np.int64)
-        return StepTable(
-            start_ms=starts_ms,
-            end_ms=ends_ms,
-            duration_ms=durations_ms.repeat(steps) if cost.counts_only else durations_ms,
-            prefill_tokens=prefill_tokens,
-            decode_tokens=decode_tokens,
-            fixed_ms=costs.fixed_ms,
-            prefill_ms=costs.prefill_ms,
-            decode_ms=costs.decode_ms,
-            held_decodes=held,
-            waiting=waiting,
-            blocked_request=blocked_request,
-            blocked_by=blocked_by,
-            kv_blocks=kv_blocks if len(kv_blocks) else np.zeros(len(ends_ms), dtype=np.int64),
-            decode_context_tokens=context,
-        )
+            names = ("fixed_ms", "prefill_ms", "decode_ms")
+            return {name: getattr(parts, name) for name in names}
+
+        makers: dict[str, Callable[[], dict[str, np.ndarray]]] = {
+            "start_ms": times,
+            "end_ms": times,
+            "duration_ms": durations,
+            "decode_context_tokens": contexts,
+            "kv_blocks": lambda: {"kv_blocks": held_blocks()},
+            **dict.fromkeys(("fixed_ms", "prefill_ms", "decode_ms"), costs),
+        }
+        for column, name in enumerate(COUNTS_OF_RUNS, start=1):
+            makers[name] = counts(name, column)
+        table = StepTable.later(makers, rows=len(self.ends_ms))
+        return table
 
     def slice_table(self) -> SliceTable:
         """Return the slices in the order of the steps."""
-        runs = np.array(self.slices, dtype=np.int64).reshape(-1, 7)  # (runs, 7)
+        runs = self._noted("slices", 7)
         repeats = runs[:, 1]
-        step, _, request, start, tokens, wanted, why = runs.repeat(repeats, axis=0).T
-        nth = np.arange(len(step)) - (repeats.cumsum() - repeats).repeat(repeats)  # in its run
-        step = step + nth
-        wanted = wanted - nth * tokens
-        columns = [step, request, start + nth * tokens, tokens, wanted, why * (tokens < wanted)]
-        if len(runs) > 1:
+        if len(runs) and (repeats > 1).any():
+            step, _, request, start, tokens, wanted, why = runs.repeat(repeats, axis=0).T
+            nth = np.arange(len(step)) - (repeats.cumsum() - repeats).repeat(repeats)  # in its run
+            step, start = step + nth, start + nth * tokens
+            wanted = wanted - nth * tokens
+        else:
+            step, _, request, start, tokens, wanted, why = runs.T
+        columns = [step, request, start, tokens, wanted, why * (tokens < wanted)]
+        if (np.diff(step) < 0).any():
             order = step.argsort(kind="stable")
             columns = [column[order] for column in columns]
-        return SliceTable(*columns)
+        return SliceTable(*[np.ascontiguousarray(column) for column in columns])
 
     def admission_table(self) -> AdmissionTable:
         """Return the admissions in order."""
+        notes = self._noted("admissions", 4)
         return AdmissionTable(
-            request=_ints(self.admissions, 0),
-            time_ms=np.array([note[1] for note in self.admissions], dtype=np.float64),
-            step=_ints(self.admissions, 2),
-            cached_tokens=_ints(self.admissions, 3),
+            request=_ints(notes, 0),
+            time_ms=notes[:, 1].copy(),
+            step=_ints(notes, 2),
+            cached_tokens=_ints(notes, 3),
         )
 
     def preemption_table(self) -> PreemptionTable:
         """Return the preemptions in order."""
+        notes = self._noted("preemptions", 3)
         return PreemptionTable(
-            request=_ints(self.preemptions, 0),
-            time_ms=np.array([note[1] for note in self.preemptions], dtype=np.float64),
-            step=_ints(self.preemptions, 2),
+            request=_ints(notes, 0), time_ms=notes[:, 1].copy(), step=_ints(notes, 2)
         )
 
     def span_table(self) -> SpanTable:
         """Return the spans by request, and in time."""
-        spans = sorted(self.spans)
+        notes = self._noted("spans", 4)
+        notes = notes[np.lexsort((notes[:, 2], notes[:, 1], notes[:, 0]))]
         return SpanTable(
-            request=_ints(spans, 0),
-            token_ms=np.array([note[1] for note in spans], dtype=np.float64),
-            first_decode=_ints(spans, 2),
-            decodes=_ints(spans, 3),
+            request=_ints(notes, 0),
+            token_ms=notes[:, 1].copy(),
+            first_decode=_ints(notes, 2),
+            decodes=_ints(notes, 3),
         )
 
-    def request_table(self, arrivals_ms: Sequence[float]) -> RequestTable:
+    def request_table(
+        self,
+        arrivals_ms: Sequence[float],
+        prompt_tokens: Sequence[int],
+        output_tokens: Sequence[int],
+    ) -> RequestTable:
         """Return the requests in the order of their arrival."""
-        sizes = np.array(
-            [(request.prompt_tokens, request.output_tokens) for request in self.requests],
-            dtype=np.int64,
-        ).reshape(-1, 2)
         return RequestTable(
             request_id=tuple([request.request_id for request in self.requests]),
             arrival_ms=np.array(arrivals_ms, dtype=np.float64),
-            prompt_tokens=sizes[:, 0],
-            output_tokens=sizes[:, 1],
+            prompt_tokens=np.array(prompt_tokens, dtype=np.int64),
+            output_tokens=np.array(output_tokens, dtype=np.int64),
             first_scheduled_ms=np.array(self.first_scheduled_ms),
             first_token_ms=np.array(self.first_token_ms),
             last_token_ms=np.array(self.last_token_ms),
         )
 
 
-def _ints(notes: Sequence[tuple[float, ...]], column: int) -> np.ndarray:
-    return np.array([note[column] for note in notes], dtype=np.int64)
+def _ints(notes: np.ndarray, column: int) -> np.ndarray:
+    return notes[:, column].astype(np.int64)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +44,43 @@ class _Table:
         return len(getattr(self, fields(self)[0].name))  # type: ignore[arg-type]
 
 
+class _LaterTable(_Table):
+    """Columns that are worked out when they are first asked for.
+
+    A column that has no value yet is an empty slot: reading it ends in `__getattr__`.
+    """
+
+    __slots__ = ("_makers", "_rows")
+    _makers: Mapping[str, Callable[[], dict[str, NDArray[Any]]]]
+    _rows: int
+
+    @classmethod
+    def later(
+        cls, makers: Mapping[str, Callable[[], dict[str, NDArray[Any]]]], *, rows: int
+    ) -> Self:
+        """Return a table of so many rows whose columns the makers give, by column name."""
+        table = object.__new__(cls)
+        object.__setattr__(table, "_makers", makers)
+        object.__setattr__(table, "_rows", rows)
+        return table
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in type(self).__slots__:
+            raise AttributeError(name)
+        for made, column in self._makers[name]().items():
+            column.flags.writeable = False
+            object.__setattr__(self, made, column)
+        return object.__getattribute__(self, name)
+
+    def __len__(self) -> int:
+        try:
+            return self._rows
+        except AttributeError:
+            return super().__len__()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class StepTable(_Table):
+class StepTable(_LaterTable):
     """One row per step, in order; a step's tokens all appear at its end.
 
     The three costs add up to `duration_ms`. `start_ms` is the end of the step before,

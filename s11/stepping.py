@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import accumulate, islice, repeat
+from typing import NoReturn
 
 from s11.experiment import Experiment
 from s11.plan import Batch, BlockedBy, StepPlan
@@ -103,10 +104,7 @@ class StepRunner:
         if ran < steps and len(ends_ms) == self.max_steps:
             self.stopped = self.stopped or not (now_ms >= until_ms or ran == to_an_end)
         if now_ms == self.now_ms and ran:
-            raise ValueError(
-                f"cost: a step of {notes.durations_ms[-1]:g} ms is too short to move a clock "
-                f"that stands at {now_ms:g} ms"
-            )
+            self.refuse_still_clock(notes.durations_ms[-1], now_ms)
         self.now_ms = now_ms
         notes.runs.append(
             (
@@ -125,6 +123,17 @@ class StepRunner:
             batch.decode_context_tokens += ran * decoding
         return ran
 
+    def refuse_still_clock(self, duration_ms: float, now_ms: float) -> NoReturn:
+        """Refuse steps so short that adding them changes nothing.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(
+            f"cost: a step of {duration_ms:g} ms is too short to move a clock that stands at "
+            f"{now_ms:g} ms"
+        )
+
     def _equal_steps(self, duration_ms: float, most: float, until_ms: float) -> float:
         """Run steps of one duration up to `most`, or past `until_ms`; return the time then."""
         ends_ms, now_ms, ran = self.notes.ends_ms, self.now_ms, 0
@@ -140,7 +149,7 @@ class StepRunner:
             most = min(most, int((until_ms - now_ms) / duration_ms) + 2)
         run_ms = list(accumulate(repeat(duration_ms, int(most)), initial=now_ms))
         ran = min(int(most), bisect_left(run_ms, until_ms, lo=1))
-        ends_ms += run_ms[1 : ran + 1]
+        ends_ms.extend(run_ms[1 : ran + 1])
         return run_ms[ran]
 
     def _varied_steps(self, durations_ms: Iterator[float], until_ms: float) -> float:

@@ -80,6 +80,19 @@ class CostModel(Protocol):
         token in its context.
         """
 
+    def run_ms(
+        self,
+        slices: Sequence[Slice],
+        decode_tokens: int,
+        decode_context_tokens: int,
+        steps: int,
+        within_ms: float,
+    ) -> list[float]:
+        """Return the durations of up to `steps` such steps in ms, at least one.
+
+        Not many more than fill `within_ms`, and perhaps fewer.
+        """
+
     def breakdown(self, work: StepWork) -> StepCosts:
         """Return what each step spends on what, in ms, for all steps at once."""
 
@@ -104,3 +117,10 @@ def successive_ms(
         )
         slices = [(start + tokens, tokens) for start, tokens in slices]
         decode_context_tokens += decode_tokens
+
+
+def steps_within(first_ms: float, steps: int, within_ms: float) -> int:
+    """Return how many steps of so many ms fill a time, at most `steps`."""
+    if steps * first_ms <= within_ms:
+        return steps
+    return min(steps, int(within_ms / first_ms) + 2)

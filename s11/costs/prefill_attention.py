@@ -138,6 +138,24 @@ class ChunkAttention:
                 spread_ms += self.spread_ms(tokens, start_tokens)
         return self.floor_ms + longest_ms + spread_ms if spread_ms else 0.0
 
+    def terms(self, tokens: int) -> tuple[float, ...]:
+        """Return a to h of f·(g + x/h) + (a·(x + b) + c·x + d + e), the time of one chunk behind
+        x cached tokens without its floor, in ms.
+        """
+        tiles = -(-tokens * self.packed // QUERY_TILE)
+        diagonal_keys = -(-tokens // QUERY_TILE) * QUERY_TILE + QUERY_TILE
+        fill = (tokens / self.kv_l2_tokens) ** MISS_STEEPNESS
+        return (
+            float(self.pair_ms * (tiles * self.tile_tokens)),
+            diagonal_keys / 2,
+            float(self.kv_cached_ms_per_token),
+            float(self.token_ms * tokens),
+            float(self.kv_write_ms_per_token * tokens * fill / (1 + fill)),
+            float(self.tail_ms_per_key),
+            float(diagonal_keys),
+            float(1 + self.splits_of_one_tile / tiles),
+        )
+
     def tail_ms(self, tokens: Numbers, start_tokens: Numbers) -> Numbers:
         """Return how long the longest thread block runs on while the other SMs idle, in ms."""
         tiles = -(-tokens * self.packed // QUERY_TILE)

@@ -38,6 +38,7 @@ class StepKernels:
         self.decodes = DecodeAttention.of(**heads, constants=self.constants.decode_attention)
         self._by_tokens: dict[int, float] = {}
         self._parts_by_tokens: dict[int, tuple[float, float, float]] = {}
+        self._by_chunk: dict[int, tuple[float, ...]] = {}
         self._by_rows: dict[int, float] = {}
         self._by_decodes: dict[int, tuple[float, float, float, float]] = {}
 
@@ -117,7 +118,19 @@ class StepKernels:
 
     def prefill_attention_ms(self, slices: Sequence[Slice]) -> float:
         """Return the attention of a step's prefill slices in all layers, in ms."""
-        return self.layers * self.chunks.together_ms([(own, start) for start, own in slices])
+        chunks, layers = self.chunks, self.layers
+        if len(slices) == 1:
+            start, own = slices[0]
+            terms = self._by_chunk.get(own)
+            if terms is None:
+                terms = self._by_chunk[own] = chunks.terms(own)
+            pair_ms, half_tile, start_ms, own_ms, write_ms, tail_ms, tile, splits = terms
+            return layers * (
+                chunks.floor_ms
+                + tail_ms * (tile + start / splits)
+                + (pair_ms * (start + half_tile) + start_ms * start + own_ms + write_ms)
+            )
+        return layers * chunks.together_ms([(own, start) for start, own in slices])
 
     def decode_terms(self, decodes: int) -> tuple[float, float, float, float]:
         """Return a, b, c and d of a + b·x + c·x / (x + d): the attention of so many decodes in

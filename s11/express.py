@@ -1,0 +1,319 @@
+"""The engine's common case in one loop: first come, first served, and nothing runs short.
+
+Most steps of a busy server are alike: decodes, and slices of the prompts at the head of the queue
+in what is left of the budget. This loop plans, runs and retires them with all state in local
+variables. Whatever it does not know (a pool about to run short, a run about to be cut, streams
+alone) it leaves to `Engine.serve` for one turn. That it changes nothing is tested: every load gives
+the same tables without it.
+"""
+
+from __future__ import annotations
+
+import math
+from heapq import heappop, heappush
+from itertools import accumulate, repeat
+from typing import TYPE_CHECKING
+
+from s11.experiment import Experiment
+from s11.plan import BlockedBy
+
+if TYPE_CHECKING:
+    from s11.engine import Engine
+
+CUT_BY_BUDGET = frozenset({"chunked", "vllm_v1"})
+TOKEN_BUDGET, CHUNK_CAP = BlockedBy.TOKEN_BUDGET.code, BlockedBy.CHUNK_CAP.code
+CHUNKING_OFF, SEATS = BlockedBy.CHUNKING_OFF.code, BlockedBy.SEATS.code
+PACK_AT = 65_536  # notes: then they go from Python's objects to an array
+
+
+def is_plain(experiment: Experiment) -> bool:
+    """Return whether the scheduler is one that this loop knows.
+
+    With blocks to spare the two that slice plan the same; so do all that take prompts whole.
+    """
+    limits = experiment.limits
+    slices = experiment.policy in CUT_BY_BUDGET and limits.chunking
+    whole = experiment.policy == "whole_prompt" or (
+        experiment.policy == "chunked" and not limits.chunking
+    )
+    return (slices or whole) and not (
+        limits.prefix_caching or limits.prefill_interval > 1 or limits.align_first_chunk
+    )
+
+
+def run_plain_steps(engine: Engine) -> None:
+    """Run until something comes that this loop does not know, or nothing comes any more."""
+    batch, notes, limits, cost = engine.batch, engine.notes, engine.limits, engine.cost
+    waiting, prefilling = batch.waiting, batch.prefilling
+    known, remaining, outputs = engine.known_tokens, batch.remaining_tokens, engine.outputs
+    prompt_tokens, output_tokens = engine.prompt_tokens, engine.output_tokens
+    seats, span, followers = engine.seats, engine.span, engine.followers
+    arrivals_ms, arriving = engine.arrivals_ms, engine.arriving
+    ends_at, end_steps = engine.ends_with_decode, engine.end_steps
+    ends_ms, durations_ms = notes.ends_ms, notes.durations_ms
+    runs, slice_notes, span_notes = notes.runs, notes.slices, notes.spans
+    first_scheduled_ms, first_token_ms = notes.first_scheduled_ms, notes.first_token_ms
+    last_token_ms, admissions = notes.last_token_ms, notes.admissions
+    counts_only, step_ms, run_ms = cost.counts_only, cost.step_ms, cost.run_ms
+    users, max_steps, longest = engine.users, engine.max_steps, limits.max_model_len
+    budget, most_seats, cap = limits.tokens_per_step(), limits.seats(), limits.tokens_per_slice()
+    whole = engine.policy_name == "whole_prompt" or not limits.chunking
+    pool, reserve = engine.pool, limits.reserve_full_prompt
+    size = limits.block_size
+    held = pool.tokens if pool is not None else {}
+    since = pool.decodes_since if pool is not None else {}
+    boundaries = pool.boundaries if pool is not None else []
+
+    now_ms, arrived = engine.now_ms, engine.arrived
+    decoding, context = batch.decoding, batch.decode_context_tokens
+    decode_steps, blocked = engine.decode_steps, engine.blocked_by
+    steps_run = len(ends_ms)
+
+    while True:
+        # Who has arrived.
+        until_ms = math.inf
+        while arrived < len(arrivals_ms):
+            until_ms = arrivals_ms[arrived]
+            if until_ms > now_ms:
+                break
+            request = arriving[arrived]
+            if longest is not None and known[request] > longest:
+                break  # refused
+            waiting.append(request)
+            arrived += 1
+            until_ms = math.inf
+        if until_ms <= now_ms:
+            break
+
+        # The plan: slices, why the first that gets nothing gets nothing, and how often.
+        plan = []
+        newcomers = given = reason = 0
+        steps: float = 0
+        if prefilling or waiting:
+            left = budget - decoding
+            for request in prefilling:
+                wanted = remaining[request]
+                if whole:
+                    tokens, why = (wanted, 0) if wanted <= left else (0, CHUNKING_OFF)
+                elif cap < wanted and cap <= left:
+                    tokens, why = int(cap), CHUNK_CAP
+                elif wanted <= left:
+                    tokens, why = wanted, 0
+                else:
+                    tokens, why = int(left), TOKEN_BUDGET
+                if tokens <= 0:
+                    reason = why
+                    break
+                plan.append((request, tokens, wanted, why))
+                left -= tokens
+                given += tokens
+                times = wanted // tokens if why else 1
+                if times < steps or not steps:
+                    steps = times
+            if waiting and not reason:
+                seats_left = most_seats - decoding - len(prefilling)
+                for request in waiting:
+                    if seats_left <= 0:
+                        reason = SEATS
+                        break
+                    wanted = remaining[request]
+                    if whole:
+                        tokens, why = (wanted, 0) if wanted <= left else (0, CHUNKING_OFF)
+                    elif cap < wanted and cap <= left:
+                        tokens, why = int(cap), CHUNK_CAP
+                    elif wanted <= left:
+                        tokens, why = wanted, 0
+                    else:
+                        tokens, why = int(left), TOKEN_BUDGET
+                    if tokens <= 0:
+                        reason = why
+                        break
+                    plan.append((request, tokens, wanted, why))
+                    newcomers += 1
+                    left -= tokens
+                    given += tokens
+                    seats_left -= 1
+                    times = wanted // tokens if why else 1
+                    if times < steps or not steps:
+                        steps = times
+            blocked = REASON_OF[reason]
+        elif decoding <= users:
+            if users or until_ms == math.inf:
+                break
+            now_ms = until_ms
+            notes.idle_until.append((steps_run, now_ms))
+            continue
+
+        # How many such steps: until a prompt is complete, or an answer.
+        if decoding > users:
+            while True:
+                end = end_steps[0]
+                if end >= decode_steps and end in ends_at:
+                    break
+                heappop(end_steps)
+            to_an_end = end - decode_steps + 1
+            if not plan or to_an_end < steps:
+                steps = to_an_end
+        elif not plan:
+            break
+        count = int(steps)
+        if steps_run + count >= max_steps:
+            break
+        if pool is not None:  # never fewer blocks than it takes
+            most = decoding * (count // size + 1) + given * count // size + 2 * len(plan)
+            if reserve:
+                for request, _, _, _ in plan[len(plan) - newcomers :]:
+                    most += known[request] // size + 1
+            if most > pool.free_blocks:
+                break
+
+        # Seats for the newcomers.
+        for _ in range(newcomers):
+            request = waiting.popleft()
+            prefilling.append(request)
+            if first_scheduled_ms[request] != first_scheduled_ms[request]:
+                first_scheduled_ms[request] = now_ms
+            admissions.append((request, now_ms, steps_run, 0))
+            seats[request] = notes.admission_count = notes.admission_count + 1
+            held[request] = 0
+
+        # The clock.
+        began_ms, first = now_ms, steps_run
+        if counts_only:
+            duration_ms = step_ms(prefill_tokens=given, decode_tokens=decoding)
+            durations_ms.append(duration_ms)
+            if count == 1:
+                now_ms += duration_ms
+                ends_ms.append(now_ms)
+                ran = 1
+            else:
+                if until_ms < math.inf:
+                    count = min(count, int((until_ms - now_ms) / duration_ms) + 2)
+                run = list(accumulate(repeat(duration_ms, count), initial=now_ms))
+                ran = count
+                if run[-1] >= until_ms:
+                    ran = 1
+                    while run[ran] < until_ms:
+                        ran += 1
+                    del run[ran + 1 :]
+                del run[0]
+                ends_ms.extend(run)
+                now_ms = run[-1]
+        else:
+            starts = [(known[part[0]] - part[2], part[1]) for part in plan]
+            ran = 0
+            while True:
+                each_ms = run_ms(
+                    starts, decoding, context + ran * decoding, count - ran, until_ms - now_ms
+                )
+                run = list(accumulate(each_ms, initial=now_ms))
+                more = len(each_ms)
+                if run[-1] >= until_ms:
+                    more = 1
+                    while run[more] < until_ms:
+                        more += 1
+                    del run[more + 1 :]
+                    del each_ms[more:]
+                del run[0]
+                ends_ms.extend(run)
+                durations_ms.extend(each_ms)
+                now_ms = run[-1]
+                ran += more
+                if ran == count or now_ms >= until_ms:
+                    break
+                starts = [(start + more * tokens, tokens) for start, tokens in starts]
+        if now_ms == began_ms:
+            engine.refuse_still_clock(durations_ms[-1], now_ms)
+        steps_run += ran
+        if reason:
+            unserved = prefilling[len(plan)] if len(prefilling) > len(plan) else waiting[0]
+        else:
+            unserved = -1
+        runs.append((ran, given, decoding, 0, len(waiting), unserved, reason, context))
+        if decoding:
+            decode_steps += ran
+            context += ran * decoding
+
+        # Blocks.
+        if pool is not None:
+            whole_periods, rest = divmod(ran, size)
+            needed = whole_periods * len(since)
+            at = pool.decode_steps % size
+            if rest == 1:
+                needed += boundaries[at]
+            elif rest:
+                needed += sum(boundaries[at : at + rest])
+                if at + rest > size:
+                    needed += sum(boundaries[: at + rest - size])
+            pool.decode_steps += ran
+            for request, tokens, _, _ in plan:
+                before = held[request]
+                held[request] = after = before + tokens * ran
+                needed += (-before // size) - (-after // size)
+            pool.free_blocks -= needed
+            pool.held_blocks += needed
+
+        # Who has a last token, and whose prompt is complete.
+        done = ends_at.pop(decode_steps - 1, None) if decoding > users else None
+        if done:
+            for request in done:
+                token_ms, first_decode = span.pop(request)
+                decodes = decode_steps - first_decode
+                outputs[request] += decodes
+                span_notes.append((request, token_ms, first_decode, decodes))
+                context -= prompt_tokens[request] + outputs[request] - 1
+                last_token_ms[request] = now_ms
+            decoding -= len(done)
+        for request, tokens, wanted, why in plan:
+            slice_notes.append(
+                (first, ran, request, known[request] - wanted, tokens, wanted, why)
+            )
+            wanted -= tokens * ran
+            remaining[request] = wanted
+            if wanted:
+                continue
+            prefilling.remove(request)
+            if first_token_ms[request] != first_token_ms[request]:
+                first_token_ms[request] = now_ms
+            outputs[request] += 1
+            decodes = output_tokens[request] - outputs[request]
+            if decodes:
+                span[request] = (now_ms, decode_steps)
+                decoding += 1
+                context += known[request]
+                end = decode_steps + decodes - 1
+                if end not in ends_at:
+                    heappush(end_steps, end)
+                ends_at[end].append(request)
+                if pool is not None:
+                    since[request] = pool.decode_steps
+                    boundaries[(pool.decode_steps - held[request]) % size] += 1
+            else:
+                last_token_ms[request] = now_ms
+                span_notes.append((request, now_ms, decode_steps, 0))
+                done = [*done, request] if done else [request]
+        if done:
+            if pool is not None:
+                for request in done:
+                    tokens = held.pop(request)
+                    began = since.pop(request, None)
+                    if began is not None:
+                        boundaries[(began - tokens) % size] -= 1
+                        tokens += pool.decode_steps - began
+                    needed = -(-tokens // size)
+                    pool.free_blocks += needed
+                    pool.held_blocks -= needed
+            if followers:
+                engine.now_ms, engine.arrived = now_ms, arrived
+                done.sort(key=seats.__getitem__)
+                for request in done:
+                    engine.let_follow(request)
+        if len(runs) >= PACK_AT:
+            notes.pack()
+
+    engine.now_ms, engine.arrived = now_ms, arrived
+    batch.decoding, batch.decode_context_tokens = decoding, context
+    engine.decode_steps, engine.blocked_by = decode_steps, blocked
+
+
+REASON_OF: tuple[BlockedBy | None, ...] = (None, *BlockedBy)
