@@ -15,15 +15,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from s11.experiment import Experiment
-from s11.express import is_plain, run_plain_steps
+from s11.express import PlainRunner, is_plain
+from s11.held_blocks import held_blocks
 from s11.kv_blocks import BlockPool
 from s11.plan import AmpleMemory, Batch, BlockedBy, StepPlan
 from s11.policies import POLICIES
 from s11.prefix_cache import PrefixCachingPool
 from s11.recorder import Recorder
-from s11.held_blocks import held_blocks
 from s11.results import Ints, Result, SliceTable
-from s11.stepping import DECODE_ONLY, StepRunner
+from s11.stepping import DECODE_ONLY
 from s11.workload import Request
 
 UNTIL_SOMETHING_HAPPENS = 2**62
@@ -32,7 +32,7 @@ SEATS_TAKEN = StepPlan((), BlockedBy.SEATS)
 NO_BLOCKS_EVER = StepPlan((), BlockedBy.KV_BLOCKS)
 
 
-class Engine(StepRunner):
+class Engine(PlainRunner):
     """One worker: its clock, its requests, and what it notes.
 
     requests: in arrival order; their arrivals are placed on the clock by `start_clock`.
@@ -116,7 +116,7 @@ class Engine(StepRunner):
         batch, pool, limits, arrivals_ms = self.batch, self.pool, self.limits, self.arrivals_ms
         while not self.stopped:
             if self.plain and not self.stuck:
-                run_plain_steps(self)
+                self.run_plain_steps()
             if self.arrived < len(arrivals_ms) and arrivals_ms[self.arrived] <= self.now_ms:
                 self._take_arrivals()
             plan, surely_fit = DECODE_ONLY, math.inf
@@ -173,7 +173,9 @@ class Engine(StepRunner):
         return Result(
             steps=notes.step_table(self.cost, slices, self._held_blocks(slices)),
             slices=slices,
-            requests=notes.request_table(self.arrival_of_ms, self.prompt_tokens, self.output_tokens),
+            requests=notes.request_table(
+                self.arrival_of_ms, self.prompt_tokens, self.output_tokens
+            ),
             admissions=notes.admission_table(),
             preemptions=notes.preemption_table(),
             spans=notes.span_table(),

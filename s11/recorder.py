@@ -10,6 +10,7 @@ import math
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from itertools import chain
 
 import numpy as np
@@ -48,7 +49,7 @@ COUNTS_OF_RUNS = (
     "blocked_request",
     "blocked_by",
 )
-WHOLE_NUMBERS = {"runs": 8, "slices": 7}  # columns
+WHOLE_NUMBERS = ("runs", "slices")
 WITH_TIMES = ("admissions", "preemptions", "spans")
 
 
@@ -81,21 +82,24 @@ class Recorder:
 
     def pack(self) -> None:
         """Put the notes so far into arrays: a tenth of their size in Python's objects."""
-        for name, columns in WHOLE_NUMBERS.items():
-            notes = getattr(self, name)
-            if notes:
-                flat = np.fromiter(chain.from_iterable(notes), np.int64, len(notes) * columns)
-                self._packed[name].append(flat.reshape(-1, columns))
-                notes.clear()
-        for name in WITH_TIMES:
-            notes = getattr(self, name)
-            if notes:  # a row or a step below 2^53 is exact as a float
-                self._packed[name].append(np.array(notes, dtype=np.float64))
-                notes.clear()
+        for name in (*WHOLE_NUMBERS, *WITH_TIMES):
+            self._pack(name)
+
+    def _pack(self, name: str) -> None:
+        notes = getattr(self, name)
+        if not notes:
+            return
+        if name in WHOLE_NUMBERS:
+            columns = len(notes[0])
+            flat = np.fromiter(chain.from_iterable(notes), np.int64, len(notes) * columns)
+            self._packed[name].append(flat.reshape(-1, columns))
+        else:  # a row or a step below 2^53 is exact as a float
+            self._packed[name].append(np.array(notes, dtype=np.float64))
+        notes.clear()
 
     def _noted(self, name: str, columns: int) -> np.ndarray:  # (notes, columns)
         """Return all notes of a kind, packed."""
-        self.pack()
+        self._pack(name)
         parts = self._packed[name]
         if len(parts) != 1:
             kind = np.int64 if name in WHOLE_NUMBERS else np.float64
@@ -168,7 +172,11 @@ class Recorder:
         return table
 
     def slice_table(self) -> SliceTable:
-        """Return the slices in the order of the steps."""
+        """Return the slices in the order of the steps, when they are asked for."""
+        names = [field.name for field in fields(SliceTable)]
+        return SliceTable.later(dict.fromkeys(names, self._slice_columns))
+
+    def _slice_columns(self) -> dict[str, np.ndarray]:
         runs = self._noted("slices", 7)
         repeats = runs[:, 1]
         if len(runs) and (repeats > 1).any():
@@ -182,7 +190,9 @@ class Recorder:
         if (np.diff(step) < 0).any():
             order = step.argsort(kind="stable")
             columns = [column[order] for column in columns]
-        return SliceTable(*[np.ascontiguousarray(column) for column in columns])
+        names = [field.name for field in fields(SliceTable)]
+        contiguous = [np.ascontiguousarray(column) for column in columns]
+        return dict(zip(names, contiguous, strict=True))
 
     def admission_table(self) -> AdmissionTable:
         """Return the admissions in order."""

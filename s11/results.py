@@ -52,13 +52,19 @@ class _LaterTable(_Table):
 
     __slots__ = ("_makers", "_rows")
     _makers: Mapping[str, Callable[[], dict[str, NDArray[Any]]]]
-    _rows: int
+    _rows: int | None
 
     @classmethod
     def later(
-        cls, makers: Mapping[str, Callable[[], dict[str, NDArray[Any]]]], *, rows: int
+        cls,
+        makers: Mapping[str, Callable[[], dict[str, NDArray[Any]]]],
+        *,
+        rows: int | None = None,
     ) -> Self:
-        """Return a table of so many rows whose columns the makers give, by column name."""
+        """Return a table whose columns the makers give, by column name.
+
+        rows: how many, where that is known without making a column.
+        """
         table = object.__new__(cls)
         object.__setattr__(table, "_makers", makers)
         object.__setattr__(table, "_rows", rows)
@@ -74,9 +80,10 @@ class _LaterTable(_Table):
 
     def __len__(self) -> int:
         try:
-            return self._rows
-        except AttributeError:
-            return super().__len__()
+            rows = self._rows
+        except AttributeError:  # made with its columns
+            rows = None
+        return super().__len__() if rows is None else rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +113,7 @@ class StepTable(_LaterTable):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SliceTable(_Table):
+class SliceTable(_LaterTable):
     """One row per prefill slice: `tokens` of a prompt, from position `start_token`.
 
     After a preemption the request's own outputs are prefilled with its prompt.

@@ -19,11 +19,16 @@ from s11.workload import Request
 DEFAULT_MAX_STEPS = 50_000_000
 
 
-def simulate(experiment: Experiment, *, max_steps: int = DEFAULT_MAX_STEPS) -> Result:
+def simulate(
+    experiment: Experiment, *, max_steps: int = DEFAULT_MAX_STEPS, express: bool = True
+) -> Result:
     """Run an experiment to its end, or to `max_steps` steps (of each worker).
 
     A request that arrives at time t is seen by the first step that starts at or after t. The
     run ends when every request is done or can never be scheduled, and the tail has passed.
+
+    express: run plain stretches in the loop of `s11.express`. The tables are the same without
+        it, and take longer.
 
     Raises:
         ValueError: `max_steps` out of range, or steps so short that the clock stands still.
@@ -37,6 +42,7 @@ def simulate(experiment: Experiment, *, max_steps: int = DEFAULT_MAX_STEPS) -> R
         max_steps,
         requests=workload.requests,
         streaming_users=workload.streaming_users,
+        express=express,
     )
     if engine.users:
         engine.stream(workload.lead_in_steps)

@@ -25,7 +25,7 @@ COMMAND_LINE = {
 ROWS = (
     {"workload", "words", "prefix_workloads", "plan", "catalog", "results", "checks"},
     {"policies", "costs", "kv_blocks", "prefix_cache", "traces", "bench_results"},
-    {"experiment", "recorder", "stepping"},
+    {"experiment", "held_blocks", "recorder", "stepping", "express"},
     {"engine", "presets", "entries", "scenes", "kv_pool"},
     {"simulator"},
     {

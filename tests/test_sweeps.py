@@ -359,7 +359,7 @@ def test_a_machine_is_asked_by_few_simulations(monkeypatch: pytest.MonkeyPatch) 
     """The simulator page asks at every change: a long prompt must not cost a long search."""
     asked = []
 
-    def counted(experiment: Experiment, **more: int) -> Result:
+    def counted(experiment: Experiment, **more: Any) -> Result:
         asked.append(experiment)
         return simulate(experiment, **more)
 

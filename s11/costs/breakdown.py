@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,15 @@ class StepCosts:
         return self.fixed_ms + self.prefill_ms + self.decode_ms
 
 
+class DecodeTerms(NamedTuple):
+    """base_ms + (token_ms · x + ramp_ms · x / (x + ramp_tokens)) ms for x tokens of context."""
+
+    base_ms: float
+    token_ms: float = 0.0
+    ramp_ms: float = 0.0
+    ramp_tokens: float = 1.0
+
+
 class CostModel(Protocol):
     """How long a step takes. Frozen and hashable; a scalar for the engine, arrays for tables.
 
@@ -80,18 +89,8 @@ class CostModel(Protocol):
         token in its context.
         """
 
-    def run_ms(
-        self,
-        slices: Sequence[Slice],
-        decode_tokens: int,
-        decode_context_tokens: int,
-        steps: int,
-        within_ms: float,
-    ) -> list[float]:
-        """Return the durations of up to `steps` such steps in ms, at least one.
-
-        Not many more than fill `within_ms`, and perhaps fewer.
-        """
+    def decode_terms(self, decode_tokens: int) -> DecodeTerms:
+        """Return what a step of so many decodes alone takes, as a function of their contexts."""
 
     def breakdown(self, work: StepWork) -> StepCosts:
         """Return what each step spends on what, in ms, for all steps at once."""
@@ -117,10 +116,3 @@ def successive_ms(
         )
         slices = [(start + tokens, tokens) for start, tokens in slices]
         decode_context_tokens += decode_tokens
-
-
-def steps_within(first_ms: float, steps: int, within_ms: float) -> int:
-    """Return how many steps of so many ms fill a time, at most `steps`."""
-    if steps * first_ms <= within_ms:
-        return steps
-    return min(steps, int(within_ms / first_ms) + 2)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from s11.checks import require_keys, require_ms
-from s11.costs.breakdown import Slice, StepCosts, StepWork, steps_within
+from s11.costs.breakdown import DecodeTerms, Slice, StepCosts, StepWork
 from s11.costs.linear import SHORTEST_STEP_MS
 
 
@@ -99,32 +99,11 @@ class FittedCost:
         for attended_tokens in count(context_tokens, prefill_tokens + decode_tokens):
             yield before_context_ms + self.context_ms_per_token * attended_tokens
 
-    def run_ms(
-        self,
-        slices: Sequence[Slice],
-        decode_tokens: int,
-        decode_context_tokens: int,
-        steps: int,
-        within_ms: float,
-    ) -> list[float]:
-        """Return the durations of the successive steps that fill `within_ms`."""
-        prefill_tokens, context_tokens = 0, decode_context_tokens
-        for start, tokens in slices:
-            prefill_tokens += tokens
-            context_tokens += start
-        before_context_ms = (
-            self.fixed_ms
-            + self.prefill_ms_per_token * prefill_tokens
-            + self.decode_ms_per_token * decode_tokens
+    def decode_terms(self, decode_tokens: int) -> DecodeTerms:
+        """Return what a step of so many decodes alone takes, as a function of their contexts."""
+        return DecodeTerms(
+            self.step_ms(prefill_tokens=0, decode_tokens=decode_tokens), self.context_ms_per_token
         )
-        token_ms = self.context_ms_per_token
-        first_ms = before_context_ms + token_ms * context_tokens
-        if steps == 1 or first_ms >= within_ms:
-            return [first_ms]
-        more = prefill_tokens + decode_tokens
-        steps = steps_within(first_ms, steps, within_ms)
-        contexts = range(context_tokens, context_tokens + steps * more, more)
-        return [before_context_ms + token_ms * tokens for tokens in contexts]
 
     def breakdown(self, work: StepWork) -> StepCosts:
         """Return what each step spends on what, in ms, for all steps at once.

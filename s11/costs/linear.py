@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from s11.checks import require_keys, require_ms
-from s11.costs.breakdown import Slice, StepCosts, StepWork, steps_within
+from s11.costs.breakdown import DecodeTerms, Slice, StepCosts, StepWork
 
 SHORTEST_STEP_MS = 1e-6
 
@@ -65,18 +65,9 @@ class LinearCost:
         prefill_tokens = sum(tokens for _, tokens in slices)
         return repeat(self.step_ms(prefill_tokens=prefill_tokens, decode_tokens=decode_tokens))
 
-    def run_ms(
-        self,
-        slices: Sequence[Slice],
-        decode_tokens: int,
-        decode_context_tokens: int,
-        steps: int,
-        within_ms: float,
-    ) -> list[float]:
-        """Return the same duration for each of the steps that fill `within_ms`."""
-        prefill_tokens = sum(tokens for _, tokens in slices)
-        step_ms = self.step_ms(prefill_tokens=prefill_tokens, decode_tokens=decode_tokens)
-        return [step_ms] * steps_within(step_ms, steps, within_ms)
+    def decode_terms(self, decode_tokens: int) -> DecodeTerms:
+        """Return what a step of so many decodes alone takes, as a function of their contexts."""
+        return DecodeTerms(self.step_ms(prefill_tokens=0, decode_tokens=decode_tokens))
 
     def breakdown(self, work: StepWork) -> StepCosts:
         """Return what each step spends on what, in ms, for all steps at once."""

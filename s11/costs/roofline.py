@@ -18,7 +18,7 @@ import numpy as np
 
 from s11.catalog import MODELS, Deployment, Model
 from s11.checks import require_choice, require_keys
-from s11.costs.breakdown import Floats, Ints, Slice, StepCosts, StepWork, steps_within
+from s11.costs.breakdown import DecodeTerms, Floats, Ints, Slice, StepCosts, StepWork
 from s11.costs.host import HOSTS
 from s11.costs.step_kernels import StepKernels
 
@@ -115,44 +115,12 @@ class RooflineCost:
             yield duration_ms + kernels.prefill_attention_ms(slices)
             slices = [(start + own, own) for start, own in slices]
 
-    def run_ms(
-        self,
-        slices: Sequence[Slice],
-        decode_tokens: int,
-        decode_context_tokens: int,
-        steps: int,
-        within_ms: float,
-    ) -> list[float]:
-        """Return the durations of the successive steps that fill `within_ms`."""
-        kernels, context = self.kernels, decode_context_tokens
-        tokens = decode_tokens
-        for _, own in slices:
-            tokens += own
-        base_ms = kernels.tokens_ms(tokens) + kernels.rows_ms(decode_tokens + len(slices))
-        token_ms, ramp_ms, ramp_tokens = 0.0, 0.0, 1.0
-        if decode_tokens:
-            least_ms, token_ms, ramp_ms, ramp_tokens = kernels.decode_terms(decode_tokens)
-            base_ms += least_ms
-        first_ms = base_ms
-        if decode_tokens:
-            first_ms += token_ms * context + ramp_ms * context / (context + ramp_tokens)
-        if slices:
-            first_ms += kernels.prefill_attention_ms(slices)
-        if steps == 1 or first_ms >= within_ms:
-            return [first_ms]
-        steps = steps_within(first_ms, steps, within_ms)
-        if not slices:
-            contexts = range(context, context + steps * decode_tokens, decode_tokens)
-            return [base_ms + (token_ms * x + ramp_ms * x / (x + ramp_tokens)) for x in contexts]
-        each_ms = [first_ms]
-        for _ in range(steps - 1):
-            slices = [(start + own, own) for start, own in slices]
-            duration_ms = base_ms
-            if decode_tokens:
-                context += decode_tokens
-                duration_ms += token_ms * context + ramp_ms * context / (context + ramp_tokens)
-            each_ms.append(duration_ms + kernels.prefill_attention_ms(slices))
-        return each_ms
+    def decode_terms(self, decode_tokens: int) -> DecodeTerms:
+        """Return what a step of so many decodes alone takes, as a function of their contexts."""
+        kernels = self.kernels
+        base_ms = kernels.tokens_ms(decode_tokens) + kernels.rows_ms(decode_tokens)
+        least_ms, token_ms, ramp_ms, ramp_tokens = kernels.decode_terms(decode_tokens)
+        return DecodeTerms(base_ms + least_ms, token_ms, ramp_ms, ramp_tokens)
 
     def breakdown(self, work: StepWork) -> StepCosts:
         """Return what each step spends on what, in ms, for all steps at once.

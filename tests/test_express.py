@@ -1,0 +1,142 @@
+"""The loop for plain stretches against the engine without it: the same tables, to the last bit."""
+
+import random
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from s11 import EngineLimits, Experiment, Request, Result, Workload, simulate
+from s11.costs import FittedCost, LinearCost
+from s11.express import is_plain
+from tests.loads import random_experiment
+
+COSTS = (
+    LinearCost(),
+    FittedCost(
+        fixed_ms=3.0,
+        prefill_ms_per_token=0.02,
+        decode_ms_per_token=0.05,
+        context_ms_per_token=0.0003,
+    ),
+)
+
+
+def assert_same(one: Result, other: Result) -> None:
+    for table in ("steps", "slices", "requests", "admissions", "preemptions", "spans"):
+        columns = getattr(one, table).columns()
+        for name, column in getattr(other, table).columns().items():
+            assert np.array_equal(columns[name], column, equal_nan=name.endswith("_ms")), (
+                table,
+                name,
+            )
+    for field in fields(Result):
+        if field.name not in ("steps", "slices", "requests", "admissions", "preemptions", "spans"):
+            assert getattr(one, field.name) == getattr(other, field.name), field.name
+
+
+def traffic(draw: random.Random) -> Experiment:
+    """Up to 200 requests, idle times and queues; now and then streams, tight pools, refusals."""
+    arrival_ms, requests = 0.0, []
+    for row in range(draw.randrange(1, 200)):
+        arrival_ms += draw.choice([0.0, 1.0, draw.expovariate(0.02), draw.expovariate(0.001)])
+        requests.append(
+            Request(
+                request_id=str(row),
+                arrival_ms=arrival_ms,
+                prompt_tokens=draw.randrange(1, draw.choice([20, 2000])),
+                output_tokens=draw.randrange(1, draw.choice([3, 90])),
+                after=str(draw.randrange(row)) if row and draw.random() < 0.1 else None,
+            )
+        )
+    users = draw.choice([0, 0, 5])
+    limits = EngineLimits(
+        token_budget=draw.choice([None, 64, 512]),
+        chunk_tokens=draw.choice([None, 50, 512]),
+        max_seqs=draw.choice([None, 8, 32]),
+        kv_blocks=draw.choice([None, 400, 4000]),
+        block_size=draw.choice([1, 7, 16]),
+        reserve_full_prompt=draw.random() < 0.3,
+        max_model_len=draw.choice([None, None, 1500]),
+        chunking=draw.random() < 0.8,
+    )
+    return Experiment(
+        workload=Workload(
+            requests=tuple(requests), streaming_users=users, lead_in_steps=2, tail_steps=3
+        ),
+        policy=draw.choice(["chunked", "vllm_v1", "whole_prompt"]),
+        limits=limits,
+        cost=draw.choice(COSTS),
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_plain_stretches_change_nothing(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(25):
+        experiment = traffic(draw)
+        assert_same(simulate(experiment), simulate(experiment, express=False))
+        cut = draw.randrange(1, 300)
+        assert_same(
+            simulate(experiment, max_steps=cut), simulate(experiment, max_steps=cut, express=False)
+        )
+
+
+def test_nor_on_small_loads_of_every_scheduler() -> None:
+    draw = random.Random(99)
+    for _ in range(400):
+        experiment = random_experiment(draw)
+        assert_same(simulate(experiment), simulate(experiment, express=False))
+
+
+def test_what_is_plain() -> None:
+    plain = Experiment(limits=EngineLimits(token_budget=512))
+    assert is_plain(plain)
+    assert is_plain(replace(plain, policy="vllm_v1"))
+    assert is_plain(plain.chunking_off())
+    for change in (
+        {"prefix_caching": True, "kv_blocks": 9},
+        {"prefill_interval": 2},
+        {"align_first_chunk": True},
+    ):
+        assert not is_plain(replace(plain, limits=replace(plain.limits, **change)))
+    assert not is_plain(replace(plain, policy="sglang"))
+    off = replace(plain.limits, chunking=False)
+    assert not is_plain(replace(plain, policy="vllm_v1", limits=off))
+
+
+def test_blocks_held_by_hand() -> None:
+    """Blocks of 4. "a": 6 tokens at once (2 blocks), then 7, 8 and 9 (a third for the ninth).
+
+    "b" comes with the second step: 3 tokens (1 block), no decode, gone after it.
+    """
+    experiment = Experiment(
+        workload=Workload(
+            requests=(
+                Request(request_id="a", prompt_tokens=6, output_tokens=4),
+                Request(request_id="b", prompt_tokens=3, arrival_ms=1.0),
+            )
+        ),
+        limits=EngineLimits(chunk_tokens=None, block_size=4, kv_blocks=100),
+    )
+    for express in (True, False):
+        steps = simulate(experiment, express=express).steps
+        assert steps.prefill_tokens.tolist() == [6, 3, 0, 0]
+        assert steps.kv_blocks.tolist() == [2, 3, 2, 3]
+
+
+def test_a_preempted_request_gives_its_blocks_back_in_the_step_that_takes_them() -> None:
+    """Blocks of 4, five of them. Two prompts of 8 (2 blocks each) fill four; the first step of
+    decodes takes one more each: only one is there, so the later request goes.
+    """
+    experiment = Experiment(
+        workload=Workload(
+            requests=tuple(
+                Request(request_id=name, prompt_tokens=8, output_tokens=3) for name in "ab"
+            )
+        ),
+        limits=EngineLimits(chunk_tokens=None, block_size=4, kv_blocks=5),
+    )
+    result = simulate(experiment)
+    assert result.preemptions.step.tolist() == [1]
+    assert result.steps.kv_blocks.tolist()[:3] == [4, 3, 3]
