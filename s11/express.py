@@ -81,24 +81,26 @@ class PlainRunner(StepRunner):
         arrivals_ms, arriving = self.arrivals_ms, self.arriving
         ends_at, end_steps = self.ends_with_decode, self.end_steps
         ends_ms, durations_ms = notes.ends_ms, notes.durations_ms
-        runs, slice_notes, span_notes = notes.runs, notes.slices, notes.spans
+        runs, note_slice, span_notes = notes.runs, notes.slices.append, notes.spans
         first_scheduled_ms, first_token_ms = notes.first_scheduled_ms, notes.first_token_ms
         last_token_ms, admissions = notes.last_token_ms, notes.admissions
         counts_only, step_ms = cost.counts_only, cost.step_ms
         terms_of: dict[int, DecodeTerms] = {}
         end_at, take_ms, note_run = ends_ms.append, durations_ms.append, notes.runs.append
         users, max_steps, longest = self.users, self.max_steps, limits.max_model_len
-        budget, most_seats, cap = (
-            limits.tokens_per_step(),
-            limits.seats(),
-            limits.tokens_per_slice(),
-        )
+        budget, most_seats = limits.tokens_per_step(), limits.seats()
+        cap = limits.tokens_per_slice()
         whole = self.policy_name == "whole_prompt" or not limits.chunking
         pool, reserve = self.pool, limits.reserve_full_prompt
         size = limits.block_size
         held = pool.tokens if pool is not None else {}
         since = pool.decodes_since if pool is not None else {}
         boundaries = pool.boundaries if pool is not None else []
+
+        free_blocks: float = math.inf
+        held_blocks = phase = 0
+        if pool is not None:
+            free_blocks, held_blocks, phase = pool.free_blocks, pool.held_blocks, pool.decode_steps
 
         now_ms, arrived = self.now_ms, self.arrived
         decoding, context = batch.decoding, batch.decode_context_tokens
@@ -200,7 +202,7 @@ class PlainRunner(StepRunner):
                 if reserve:
                     for request, _, _, _ in plan[len(plan) - newcomers :]:
                         most += known[request] // size + 1
-                if most > pool.free_blocks:
+                if most > free_blocks:
                     break
 
             # Seats for the newcomers.
@@ -292,7 +294,7 @@ class PlainRunner(StepRunner):
 
             # Blocks.
             if pool is not None:
-                at = pool.decode_steps % size
+                at = phase % size
                 if ran == 1:
                     needed = boundaries[at]
                 else:
@@ -300,13 +302,13 @@ class PlainRunner(StepRunner):
                     needed = whole_periods * len(since) + sum(boundaries[at : at + rest])
                     if at + rest > size:
                         needed += sum(boundaries[: at + rest - size])
-                pool.decode_steps += ran
+                phase += ran
                 for request, tokens, _, _ in plan:
                     before = held[request]
                     held[request] = after = before + tokens * ran
                     needed += (-before // size) - (-after // size)
-                pool.free_blocks -= needed
-                pool.held_blocks += needed
+                free_blocks -= needed
+                held_blocks += needed
 
             # Who has a last token, and whose prompt is complete.
             done = ends_at.pop(decode_steps - 1, None) if decoding > users else None
@@ -320,9 +322,8 @@ class PlainRunner(StepRunner):
                     last_token_ms[request] = now_ms
                 decoding -= len(done)
             for request, tokens, wanted, why in plan:
-                slice_notes.append(
-                    (first, ran, request, known[request] - wanted, tokens, wanted, why)
-                )
+                start = known[request] - wanted
+                note_slice((first, ran, request, start, tokens, wanted, why))
                 wanted -= tokens * ran
                 remaining[request] = wanted
                 if wanted:
@@ -341,8 +342,8 @@ class PlainRunner(StepRunner):
                         heappush(end_steps, end)
                     ends_at[end].append(request)
                     if pool is not None:
-                        since[request] = pool.decode_steps
-                        boundaries[(pool.decode_steps - held[request]) % size] += 1
+                        since[request] = phase
+                        boundaries[(phase - held[request]) % size] += 1
                 else:
                     last_token_ms[request] = now_ms
                     span_notes.append((request, now_ms, decode_steps, 0))
@@ -354,10 +355,10 @@ class PlainRunner(StepRunner):
                         began = since.pop(request, None)
                         if began is not None:
                             boundaries[(began - tokens) % size] -= 1
-                            tokens += pool.decode_steps - began
+                            tokens += phase - began
                         needed = -(-tokens // size)
-                        pool.free_blocks += needed
-                        pool.held_blocks -= needed
+                        free_blocks += needed
+                        held_blocks -= needed
                 if followers:
                     self.now_ms, self.arrived = now_ms, arrived
                     done.sort(key=seats.__getitem__)
@@ -369,3 +370,5 @@ class PlainRunner(StepRunner):
         self.now_ms, self.arrived = now_ms, arrived
         batch.decoding, batch.decode_context_tokens = decoding, context
         self.decode_steps, self.blocked_by = decode_steps, blocked
+        if pool is not None:
+            pool.free_blocks, pool.held_blocks, pool.decode_steps = free_blocks, held_blocks, phase
