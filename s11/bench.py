@@ -7,13 +7,14 @@ Machines differ and are shared, so a rate alone says little: the unit is the CPU
 from __future__ import annotations
 
 import random
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from s11.catalog import MODELS, Deployment
-from s11.costs import RooflineCost
+from s11.costs import FittedCost, RooflineCost
 from s11.experiment import Experiment
 from s11.plan import EngineLimits
 from s11.simulator import simulate
@@ -21,8 +22,18 @@ from s11.workload import Request, Workload
 
 CALIBRATION_ITERATIONS = 2_000_000
 REFERENCE_CALIBRATION_S = 0.138
-ROUNDS = 5
+ROUNDS = 3
 LLAMA_ON_H100 = RooflineCost(deployment=Deployment(model=MODELS["llama-3.1-8b"], gpu="h100"))
+WITH_KV_TERM = FittedCost(
+    fixed_ms=13.0,
+    prefill_ms_per_token=0.03,
+    decode_ms_per_token=0.03,
+    context_ms_per_token=2e-5,
+)
+REFERENCE_REQUESTS = 19_366  # of the Azure LLM inference trace 2023, conversation
+REFERENCE_RATE_PER_S = 6.45
+OTHER_RATES_PER_S = (1.0, 8.5, 12.0)
+REFERENCE_KV_BLOCKS = 8_000
 TIGHT_KV_BLOCKS = 3_000  # 80 preemptions: enough to be met, and every request ends
 
 
@@ -73,7 +84,31 @@ def loads() -> dict[str, tuple[Experiment, int]]:
         traffic, policy="vllm_v1", limits=replace(traffic.limits, kv_blocks=TIGHT_KV_BLOCKS)
     )
     cached = replace(pressed, limits=replace(pressed.limits, prefix_caching=True))
+    reference = replace(
+        traffic,
+        workload=poisson_requests(
+            request_count=REFERENCE_REQUESTS, rate_per_s=REFERENCE_RATE_PER_S, seed=0
+        ),
+        cost=WITH_KV_TERM,
+    )
+    blocks = replace(reference.limits, kv_blocks=REFERENCE_KV_BLOCKS)
+    all_on = replace(reference, policy="vllm_v1", limits=blocks)
+    at_rates = {
+        f"the same at {rate_per_s:g} req/s": (
+            replace(
+                all_on,
+                workload=poisson_requests(
+                    request_count=REFERENCE_REQUESTS, rate_per_s=rate_per_s, seed=0
+                ),
+            ),
+            1,
+        )
+        for rate_per_s in OTHER_RATES_PER_S
+    }
     return {
+        f"{REFERENCE_REQUESTS:,} requests at {REFERENCE_RATE_PER_S} req/s": (reference, 1),
+        "the same with KV blocks and preemption": (all_on, 1),
+        **at_rates,
         "the chapter's scenario": (Experiment(), 400),
         "2,000 Poisson requests": (traffic, 1),
         "the same, vLLM V1, KV blocks short": (pressed, 1),
@@ -90,7 +125,7 @@ def calibrate() -> None:
 
 
 def measure_loads(*, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
-    """Return `calibration_s` and, for each load, its `LoadTiming`; the best of some rounds each."""
+    """Return `calibration_s`, the peak memory, and the best of some rounds of each load."""
     chosen = loads()
     calibration_s = float("inf")
     cpu_s = dict.fromkeys(chosen, float("inf"))
@@ -119,7 +154,21 @@ def measure_loads(*, progress: Callable[[int, int], None] | None = None) -> dict
         )
         for name, (_, runs) in chosen.items()
     ]
-    return {"calibration_s": calibration_s, "loads": [asdict(timing) for timing in timings]}
+    return {
+        "calibration_s": calibration_s,
+        "peak_memory_bytes": peak_memory_bytes(),
+        "loads": [asdict(timing) for timing in timings],
+    }
+
+
+def peak_memory_bytes() -> int | None:
+    """Return the most memory that this process has held; None where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _cpu_s(work: Callable[[], None]) -> float:

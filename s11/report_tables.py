@@ -17,7 +17,7 @@ from s11.metrics import Metrics, inter_token_gaps, percentile
 from s11.plan import EngineLimits
 from s11.proof import prove
 from s11.simulator import simulate
-from s11.sweeps import SweepPoint, knee, run
+from s11.sweeps import SweepPoint, figures_of, knee
 from s11.terminal import table
 from s11.words import count, ms, times
 from s11.workload import Request, Workload
@@ -112,7 +112,7 @@ def print_itl_distribution(out: Console, experiment: Experiment) -> None:
     title += f"{experiment.workload.requests[0].prompt_tokens:,} tokens"
     rows = list(zip(labels, *columns.values(), strict=True))
     out.print(table(title, ("", *columns), rows))
-    chunked, whole = run(experiment), run(experiment.chunking_off())
+    chunked, whole = figures_of(experiment), figures_of(experiment.chunking_off())
     assert chunked.longest_stall_ms is not None
     assert whole.longest_stall_ms is not None
     out.print(
@@ -256,5 +256,7 @@ def bench_table(measured: dict[str, Any]) -> Group:
         for load in measured["loads"]
     ]
     title = f"Engine speed; the calibration loop took {measured['calibration_s']:.3f} s"
+    if measured["peak_memory_bytes"]:
+        title += f", most memory {measured['peak_memory_bytes'] / 2**20:,.0f} MiB"
     columns = ("load", "steps", "CPU time", "in loops", "steps/s where a loop takes 0.138 s")
     return table(title, columns, rows)

@@ -5,7 +5,7 @@ from tests.loads import load, request
 
 
 def test_the_loads_are_the_chapters_scenario_and_the_same_traffic_with_and_without_memory() -> None:
-    chapter, traffic, pressed, cached, on_h100 = (one for one, _ in bench.loads().values())
+    *_, chapter, traffic, pressed, cached, on_h100 = (one for one, _ in bench.loads().values())
     assert chapter == Experiment()
     assert len(traffic.workload.requests) == 2000
     assert len(simulate(chapter).steps) == 13
@@ -60,3 +60,27 @@ def test_time_is_measured_in_loops_timed_in_the_same_run(monkeypatch: pytest.Mon
         }
     ]
     assert told == [(n, 5) for n in (1, 2, 3, 4, 5)]
+
+
+def test_the_reference_work_is_the_public_traces_number_of_requests_at_four_rates() -> None:
+    """19,366 requests, 6.45 a second, a cost that counts cached tokens, 128 seats, budget 512."""
+    plain, all_on, *at_rates = (one for one, _ in list(bench.loads().values())[:5])
+    assert len(plain.workload.requests) == 19_366
+    assert (plain.limits.token_budget, plain.limits.max_seqs) == (512, 128)
+    assert plain.cost.counts_only is False
+    assert plain.limits.kv_blocks is None
+    assert all_on.limits.kv_blocks == 8_000
+    for experiment, rate_per_s in zip(at_rates, (1, 8.5, 12), strict=True):
+        requests = experiment.workload.requests
+        lengths = [(r.prompt_tokens, r.output_tokens) for r in requests]
+        assert lengths == [(r.prompt_tokens, r.output_tokens) for r in plain.workload.requests]
+        slower = 6.45 / rate_per_s
+        last_ms = plain.workload.requests[-1].arrival_ms
+        assert requests[-1].arrival_ms == pytest.approx(last_ms * slower)
+
+
+def test_peak_memory_is_more_than_numpy_needs() -> None:
+    """NumPy's libraries alone map some ten megabytes."""
+    peak = bench.peak_memory_bytes()
+    assert peak is not None
+    assert peak > 10 * 2**20
