@@ -32,6 +32,7 @@ class Experiment:
     limits: EngineLimits = field(default_factory=EngineLimits)
     cost: AnyCost = field(default_factory=LinearCost)
     itl_target_ms: float = 50.0
+    ttft_target_ms: float | None = None
     hand_over: HandOver = field(default_factory=HandOver)
 
     def __post_init__(self) -> None:
@@ -46,6 +47,9 @@ class Experiment:
                 raise ValueError(f"{name}: {getattr(self, name)!r:.60} is none")
         target = require_ms("itl_target_ms", self.itl_target_ms, 0, MAX_TARGET_MS, above=True)
         object.__setattr__(self, "itl_target_ms", target)
+        if self.ttft_target_ms is not None:
+            target = require_ms("ttft_target_ms", self.ttft_target_ms, 0, MAX_TARGET_MS, above=True)
+            object.__setattr__(self, "ttft_target_ms", target)
         users = self.workload.streaming_users
         for name in ("token_budget", "max_seqs"):
             limit = getattr(self.limits, name)
@@ -104,16 +108,19 @@ class Experiment:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that `from_dict` reads back to an equal experiment."""
-        return {
+        data = {
             "schema_version": SCHEMA_VERSION,
             "workload": asdict(self.workload)
-            | {"requests": [_request_data(request) for request in self.workload.requests]},
+            | {"requests": [request_data(request) for request in self.workload.requests]},
             "policy": self.policy,
             "limits": asdict(self.limits),
             "cost": self.cost.to_dict(),
             "itl_target_ms": self.itl_target_ms,
             "hand_over": asdict(self.hand_over),
         }
+        if self.ttft_target_ms is not None:
+            data["ttft_target_ms"] = self.ttft_target_ms
+        return data
 
     @classmethod
     def from_dict(cls, data: Any) -> Experiment:
@@ -128,7 +135,8 @@ class Experiment:
             raise ValueError(
                 f"schema_version: {str(version)[:40]!r} is not known (allowed: {SCHEMA_VERSION})"
             )
-        parts: dict[str, Any] = {k: top[k] for k in ("policy", "itl_target_ms") if k in top}
+        plain = ("policy", "itl_target_ms", "ttft_target_ms")
+        parts: dict[str, Any] = {name: top[name] for name in plain if name in top}
         if "workload" in top:
             parts["workload"] = _workload(top["workload"])
         if "limits" in top:
@@ -146,10 +154,12 @@ class Experiment:
         return cls(**parts)
 
 
-def _request_data(request: Request) -> dict[str, Any]:
+def request_data(request: Request) -> dict[str, Any]:
     """Return a request's fields, without those that are none of its concern."""
-    alone = {"shared_group": None, "shared_tokens": 0, "continues": None, "after": None}
-    return {name: value for name, value in asdict(request).items() if alone.get(name, ...) != value}
+    data = asdict(request) | {"hash_ids": list(request.hash_ids)}
+    alone: dict[str, object] = {"shared_group": None, "shared_tokens": 0}
+    alone |= {"continues": None, "after": None, "hash_ids": []}
+    return {name: value for name, value in data.items() if alone.get(name, ...) != value}
 
 
 def _workload(data: Any) -> Workload:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from s11.experiment import Experiment
 from s11.results import Result
-from s11.workload import Request, Workload
+from s11.workload import HASH_BLOCK_TOKENS, Request, Workload
 
 
 class BlockKind(IntEnum):
@@ -215,6 +215,9 @@ class _Texts:
         first = chain[-1]
         if first.shared_group is not None:
             parts.append((first.shared_tokens, ("group", first.shared_group)))
+        for number, hash_id in enumerate(first.hash_ids):
+            tokens = min((number + 1) * HASH_BLOCK_TOKENS, first.prompt_tokens)
+            parts.append((tokens, ("hash block", hash_id)))
         for asked in reversed(chain):
             end = math.inf if asked is chain[0] else _length(asked)
             parts.append((end, ("request", asked.request_id)))

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from s11.checks import MAX_TIME_MS, MAX_TOKENS, MAX_USERS, require_int, require_ms
 
 MAX_REQUESTS = 2_000_000
+HASH_BLOCK_TOKENS = 512  # Mooncake's, kvcache-ai/Mooncake, FAST25-release/README.md
+MAX_HASH_ID = 2**63 - 1
 MAX_SCENARIO_STEPS = 10_000
 USER_CONTEXT_TOKENS = 1_024
 
@@ -20,15 +22,18 @@ class Request:
     `arrival_ms` counts from the end of the workload's lead-in. The first output token
     comes from the prompt's last chunk; the other `output_tokens - 1` are decodes.
 
-    What its prompt has in common with others', for the prefix cache: its first
-    `shared_tokens` are those of `shared_group` (a longer member extends a shorter one), or it
-    begins with all of `continues`, another request's prompt and outputs. The rest is its own.
+    What its prompt has in common with others', for the prefix cache, is one of three. Its first
+    `shared_tokens` are those of `shared_group` (a longer member extends a shorter one). Or it
+    begins with all of `continues`, another request's prompt and outputs. Or `hash_ids`, one for
+    each begun `HASH_BLOCK_TOKENS` of the prompt, are as another's from the first on: then their
+    tokens are too, as far as both prompts go. The rest is its own.
 
     With `after`, a client sends it `arrival_ms` after the end of that other request.
 
     Raises:
         ValueError: an empty id, a negative or endless time, fewer than one token, a shared
-            prefix longer than the prompt, or both kinds of it.
+            prefix longer than the prompt, a number of hash ids that is not the prompt's, or
+            two kinds of what is shared.
     """
 
     request_id: str
@@ -39,6 +44,7 @@ class Request:
     shared_tokens: int = 0
     continues: str | None = None
     after: str | None = None
+    hash_ids: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.request_id, str) or not 0 < len(self.request_id) <= 200:
@@ -65,6 +71,24 @@ class Request:
             raise ValueError(
                 f"continues: {self.continues!r} is not allowed together with shared_group"
             )
+        if self.hash_ids != ():
+            self._check_hash_ids()
+
+    def _check_hash_ids(self) -> None:
+        if not isinstance(self.hash_ids, tuple | list):
+            raise ValueError(f"hash_ids: {self.hash_ids!r:.60} is not a list of whole numbers")
+        for name in ("shared_group", "continues"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"hash_ids: not allowed together with {name}")
+        needed = -(-self.prompt_tokens // HASH_BLOCK_TOKENS)
+        if len(self.hash_ids) != needed:
+            raise ValueError(
+                f"hash_ids: {len(self.hash_ids):,} do not go with prompt_tokens "
+                f"{self.prompt_tokens:,} (allowed: {needed:,}, one for each begun "
+                f"{HASH_BLOCK_TOKENS} tokens)"
+            )
+        ids = tuple([require_int("hash_ids", value, 0, MAX_HASH_ID) for value in self.hash_ids])
+        object.__setattr__(self, "hash_ids", ids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,13 +144,17 @@ def random_policy_experiment(draw: random.Random) -> Experiment:
 
 
 def _random_requests(draw: random.Random, block_size: int) -> list[Request]:
-    """Up to nine requests; some share a beginning, some go on where another ended."""
+    """Up to nine requests; some share a beginning, some go on where another ended.
+
+    Prompts as short as these are one hash block: the same id is the same text.
+    """
     requests: list[Request] = []
     longest, spread = draw.choice((8, 20, 120)), draw.choice((1, 20, 200))
     outputs = draw.choice((1, 4, 15, 40, 40))
     for number in range(draw.randrange(0, 10)):
         prompt_tokens = draw.randrange(1, longest + 1)
         group, shared, continues = None, 0, None
+        hash_ids: tuple[int, ...] = ()
         kind = draw.random()
         if kind < 0.4:
             group = draw.choice("AAB")
@@ -162,6 +166,8 @@ def _random_requests(draw: random.Random, block_size: int) -> list[Request]:
             if least <= 120:
                 continues = before.request_id
                 prompt_tokens = min(120, least + draw.randrange(0, 20))
+        elif kind < 0.75:
+            hash_ids = (draw.randrange(2),)
         requests.append(
             Request(
                 request_id=f"r{number}",
@@ -171,9 +177,60 @@ def _random_requests(draw: random.Random, block_size: int) -> list[Request]:
                 shared_group=group,
                 shared_tokens=shared,
                 continues=continues,
+                hash_ids=hash_ids,
             )
         )
     return requests
+
+
+def random_hash_experiment(draw: random.Random) -> Experiment:
+    """A load of prompts of up to five hash blocks that share a tree of beginnings.
+
+    With few ids, many begin alike, and an id comes again at another place. The sizes of KV
+    blocks are divisors of 512, multiples, and neither.
+    """
+    block_size = draw.choice((16, 37, 64, 100, 128, 200, 256, 512, 700))
+    ids = draw.choice((1, 2, 2, 3))
+    requests: list[Request] = []
+    for number in range(draw.randrange(1, 10)):
+        tokens = draw.choice((draw.randrange(1, 2_560), 512 * draw.randrange(1, 6)))
+        before = draw.choice(requests) if requests else None
+        continues = None
+        hash_ids = tuple(draw.randrange(ids) for _ in range(-(-tokens // 512)))
+        kind = draw.random()
+        if before is not None and kind < 0.3:  # the same text, cut
+            tokens = draw.randrange(1, before.prompt_tokens + 1)
+            hash_ids = before.hash_ids[: -(-tokens // 512)]
+        elif before is not None and kind < 0.45 and before.prompt_tokens < 2_560:
+            tokens = before.prompt_tokens + before.output_tokens + draw.randrange(600)
+            continues, hash_ids = before.request_id, ()
+        elif kind < 0.5:
+            hash_ids = ()
+        requests.append(
+            Request(
+                request_id=f"r{number}",
+                prompt_tokens=tokens,
+                output_tokens=draw.randrange(1, draw.choice((2, 40))),
+                arrival_ms=draw.choice((0.0, draw.randrange(0, 200) / 4)),
+                continues=continues,
+                hash_ids=hash_ids,
+            )
+        )
+    most = max(request.prompt_tokens + request.output_tokens for request in requests)
+    blocks = -(-most // block_size)
+    limits = {
+        "token_budget": draw.choice((None, 512, draw.randrange(64, 2_000))),
+        "chunk_tokens": draw.choice((None, 512, draw.randrange(64, 1_000))),
+        "max_seqs": draw.choice((None, None, draw.randrange(2, 6))),
+        "chunking": draw.random() < 0.75,
+        "mixed": draw.random() < 0.5,
+        "block_size": block_size,
+        "kv_blocks": draw.choice((None, blocks, blocks + 3, blocks * 2)),
+        "prefix_caching": True,
+        "reserve_full_prompt": draw.random() < 0.3,
+        "align_first_chunk": draw.random() < 0.2,
+    }
+    return _random_load(draw, draw.choice(ONE_WORKER), requests, limits)
 
 
 def _random_limits(draw: random.Random, block_size: int) -> dict[str, Any]:

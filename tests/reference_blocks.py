@@ -9,6 +9,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from s11 import EngineLimits, Request, Workload
+from s11.workload import HASH_BLOCK_TOKENS
 
 Tokens = tuple[str, ...]
 
@@ -22,6 +23,10 @@ def prompts(workload: Workload) -> dict[str, Tokens]:
         tokens: list[str] = []
         if request.shared_group is not None:
             tokens += [f"group {request.shared_group} {i}" for i in range(request.shared_tokens)]
+        for number in range(len(request.hash_ids)):
+            beginning = request.hash_ids[: number + 1]
+            tokens += [f"hash {beginning} {i}" for i in range(HASH_BLOCK_TOKENS)]
+        del tokens[request.prompt_tokens :]
         if request.continues is not None:
             before = by_id[request.continues]
             tokens += prompt(before)

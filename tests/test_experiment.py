@@ -36,6 +36,7 @@ def test_it_is_a_value_frozen_hashable_and_equal_by_content() -> None:
         load(request("a", 5), chunk=9),
         load(request("a", 5), cost=LinearCost()),
         load(request("a", 5), target_ms=51),
+        replace(load(request("a", 5)), ttft_target_ms=51),
     ],
 )
 def test_every_part_counts(changed: Experiment) -> None:
@@ -48,6 +49,26 @@ def test_plain_data_and_json_lead_back_to_an_equal_experiment(experiment: Experi
     assert Experiment.from_dict(data) == experiment
     assert Experiment.from_dict(json.loads(json.dumps(data))) == experiment
     assert hash(Experiment.from_dict(data)) == hash(experiment)
+
+
+@pytest.mark.parametrize("target", [1, 2.5, 1_000_000])
+def test_a_ttft_target_is_part_of_the_plain_data(target: float) -> None:
+    experiment = Experiment(ttft_target_ms=target)
+    data = experiment.to_dict()
+    assert data["ttft_target_ms"] == target
+    assert Experiment.from_dict(json.loads(json.dumps(data))) == experiment
+
+
+@pytest.mark.parametrize("target", [0, -1, float("nan"), float("inf"), 1_000_001, "5", True])
+def test_a_ttft_target_out_of_range_is_refused(target: Any) -> None:
+    with pytest.raises(ValueError, match=r"^ttft_target_ms: .* is not a number above 0 to 1e\+06$"):
+        Experiment(ttft_target_ms=target)
+
+
+def test_a_run_without_a_ttft_target_is_described_as_before_there_were_any() -> None:
+    assert "ttft_target_ms" not in Experiment().to_dict()
+    assert Experiment.from_dict(Experiment().to_dict()).ttft_target_ms is None
+    assert Experiment.from_dict({"ttft_target_ms": None}).ttft_target_ms is None
 
 
 def test_the_plain_data_of_a_run() -> None:

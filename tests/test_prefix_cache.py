@@ -1,5 +1,7 @@
 """The prefix cache: who finds what, what it costs, and what is evicted first. Blocks of four."""
 
+import math
+
 from s11 import EngineLimits, Request
 from s11.plan import PrefillSlice, VictimOrder
 from s11.prefix_cache import PrefixCachingPool
@@ -170,7 +172,7 @@ def test_two_that_continue_the_same_do_not_share_their_own_words() -> None:
     made = pool(*turns, asked("d", 30, continues="b"), asked("e", 30, continues="c"))
     for turn in range(3):
         serve(made, turn)
-    # Thirteen tokens of a are three blocks; the fourth and fifth are b's and c's own.
-    assert made._key(3, 2) == made._key(4, 2) == (0, 2)
-    assert [made._key(3, 4), made._key(4, 4)] == [(1, 4), (2, 4)]
+    # Thirteen tokens of a are three blocks; three more of the 25 are b's and c's own.
+    assert list(made.texts.parts(3)) == [(3, 0), (6, 1), (math.inf, 3)]
+    assert list(made.texts.parts(4)) == [(3, 0), (6, 2), (math.inf, 4)]
     assert [made.cached_tokens(3), made.cached_tokens(4)] == [20, 20]
