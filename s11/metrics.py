@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
@@ -9,7 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from s11.request_metrics import TokenGaps, attained, request_metrics, token_gaps
 from s11.results import Result
+
+P50, P90, P99 = Fraction(50, 100), Fraction(90, 100), Fraction(99, 100)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +25,14 @@ class Metrics:
     steps_over_target: steps longer than the ITL target.
     decode_tokens_per_s: decode tokens / makespan; a first token is not a decode token.
     prefill_tokens_per_s: prompt tokens / makespan.
-    ttft_p50_ms ... tpot_p99_ms: over requests that got there, inverted CDF.
-    itl_p50_ms, itl_p99_ms: over all tokens but the first ones, inverted CDF.
+    output_tokens_per_s: decode tokens and first tokens / makespan.
+    requests_per_s: requests that got all their tokens / makespan.
+    goodput_per_s: requests that met every target (see `attained`) / makespan.
+    slo_attainment: the share of all requests that met every target.
+    stalled_share: the share of all requests that saw an ITL over its target.
+    itl_p50_ms ... itl_p99_ms: over all tokens but the first ones, inverted CDF.
+    ttft_p50_ms ... latency_p99_ms: over requests that got there, inverted CDF; a scheduling
+        delay is from a request's arrival to its first step, a latency to its last token.
     preemptions: how often a request lost its KV blocks.
     cached_tokens: prompt tokens that the prefix cache held, of all admissions.
     computed_prefill_tokens: tokens that prefill steps computed, recomputed ones included.
@@ -33,15 +43,28 @@ class Metrics:
     steps_over_target: int
     decode_tokens_per_s: float | None
     prefill_tokens_per_s: float | None
+    output_tokens_per_s: float | None
+    requests_per_s: float | None
+    goodput_per_s: float | None
+    slo_attainment: float | None
+    stalled_share: float | None
     makespan_ms: float
     step_count: int
     itl_mean_ms: float | None
     itl_p50_ms: float | None
+    itl_p90_ms: float | None
     itl_p99_ms: float | None
     ttft_p50_ms: float | None
+    ttft_p90_ms: float | None
     ttft_p99_ms: float | None
     tpot_p50_ms: float | None
+    tpot_p90_ms: float | None
     tpot_p99_ms: float | None
+    scheduling_delay_p50_ms: float | None
+    scheduling_delay_p99_ms: float | None
+    latency_p50_ms: float | None
+    latency_p99_ms: float | None
+    request_count: int
     finished_requests: int
     preemptions: int
     cached_tokens: int
@@ -52,94 +75,131 @@ class Metrics:
         return asdict(self)
 
 
-def percentile(
-    values: NDArray[np.float64], share: Fraction, *, weights: NDArray[np.int64] | None = None
-) -> float | None:  # (n,), (n,)
-    """Return the smallest value whose cumulative share reaches `share` (inverted CDF).
+def percentiles(
+    values: NDArray[np.float64],
+    shares: Sequence[Fraction],
+    *,
+    weights: NDArray[np.int64] | None = None,
+) -> list[float | None]:  # (n,), (shares,), (n,)
+    """Return for each share the smallest value whose cumulative share reaches it (inverted CDF).
 
     None where nothing has weight.
 
     Raises:
         ValueError: a share outside 0 < share <= 1.
     """
-    if not 0 < share <= 1:
-        raise ValueError(f"share: {share} is not a number above 0 to 1")
-    weights = np.ones(len(values), dtype=np.int64) if weights is None else weights
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weights[order])
-    if len(values) == 0 or reached[-1] == 0:
-        return None
-    needed = -(-int(reached[-1]) * share.numerator // share.denominator)
-    return float(values[order[np.searchsorted(reached, needed)]])
+    for share in shares:
+        if not 0 < share <= 1:
+            raise ValueError(f"share: {share} is not a number above 0 to 1")
+    if weights is None:
+        ordered, reached = np.sort(values), np.arange(1, len(values) + 1)
+    else:
+        order = np.argsort(values)
+        ordered, reached = values[order], np.cumsum(weights[order])
+    total = int(reached[-1]) if len(reached) else 0
+    if not total:
+        return [None] * len(shares)
+    needed = [-(-total * share.numerator // share.denominator) for share in shares]
+    return [float(ordered[at]) for at in np.searchsorted(reached, needed)]
 
 
-def inter_token_gaps(result: Result) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def percentile(
+    values: NDArray[np.float64], share: Fraction, *, weights: NDArray[np.int64] | None = None
+) -> float | None:  # (n,), (n,)
+    """Return the smallest value whose cumulative share reaches `share`, as `percentiles` does.
+
+    Raises:
+        ValueError: a share outside 0 < share <= 1.
+    """
+    return percentiles(values, (share,), weights=weights)[0]
+
+
+def inter_token_gaps(
+    result: Result, *, gaps: TokenGaps | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return ITLs in ms and how many tokens saw each: (gaps,), (gaps,).
 
     A decode step ends the same gap for all who also had the decode step before: one row each.
     Then a row for every span's first decode, and for every token that came from a prefill after
-    a preemption.
+    a preemption. gaps: the run's, where they are known already.
     """
-    steps, spans = result.steps, result.spans
-    decode = steps.decode_tokens > 0
-    starts, ends = steps.start_ms[decode], steps.end_ms[decode]  # (decode steps,)
-    durations = steps.duration_ms[decode]
-    before = np.concatenate(([0.0], ends[:-1])) if len(ends) else ends  # users: a token at t = 0
-
-    begun = np.flatnonzero(spans.decodes)
-    first = spans.first_decode[begun]
-    newcomers = np.bincount(first, minlength=len(ends))  # (decode steps,)
-    gaps = [durations + (starts - before)]
-    tokens = [steps.decode_tokens[decode] - newcomers]
-
-    gaps.append(durations[first] + (starts[first] - spans.token_ms[begun]))
-    resumed = np.flatnonzero(spans.request[1:] == spans.request[:-1]) + 1
-    last = spans.first_decode[resumed - 1] + spans.decodes[resumed - 1] - 1
-    last_ms = spans.token_ms[resumed - 1].copy()
-    decoded = spans.decodes[resumed - 1] > 0
-    last_ms[decoded] = ends[last[decoded]]
-    gaps.append(spans.token_ms[resumed] - last_ms)
-    tokens.append(np.ones(len(begun) + len(resumed), dtype=np.int64))
-    return np.concatenate(gaps), np.concatenate(tokens)
+    gaps = token_gaps(result) if gaps is None else gaps
+    first = result.spans.first_decode[gaps.begun]
+    newcomers = np.bincount(first, minlength=len(gaps.step_ms))  # (decode steps,)
+    decode_tokens = result.steps.decode_tokens
+    alike = decode_tokens[decode_tokens > 0] - newcomers
+    ones = np.ones(len(gaps.begun) + len(gaps.resumed), dtype=np.int64)
+    return (
+        np.concatenate((gaps.step_ms, gaps.begun_ms, gaps.resumed_ms)),
+        np.concatenate((alike, ones)),
+    )
 
 
-def measure(result: Result, *, itl_target_ms: float) -> Metrics:
-    """Return the figures of a run, its steps held against `itl_target_ms`."""
+def measure(
+    result: Result, *, itl_target_ms: float, ttft_target_ms: float | None = None
+) -> Metrics:
+    """Return the figures of a run, its steps and requests held against the targets.
+
+    Raises:
+        ValueError: a target out of range.
+    """
     steps, requests = result.steps, result.requests
-    gaps_ms, tokens = inter_token_gaps(result)
+    gaps = token_gaps(result)
+    gaps_ms, tokens = inter_token_gaps(result, gaps=gaps)
+    each = request_metrics(result, gaps=gaps)
+    met = attained(each, ttft_target_ms=ttft_target_ms, itl_target_ms=itl_target_ms)
     seen = gaps_ms[tokens > 0]
     gap_count = int(tokens.sum())
     decode_tokens = int(steps.decode_tokens.sum())
     prefill_tokens = int(result.prefilling.steps.prefill_tokens.sum())
     makespan_ms = _makespan_ms(result)
-    ttft_ms = requests.first_token_ms - requests.arrival_ms  # (requests,)
-    finished = ~np.isnan(requests.last_token_ms)  # (requests,)
-    several = finished & (requests.output_tokens > 1)
-    tpot_ms = (requests.last_token_ms - requests.first_token_ms)[several] / (
-        requests.output_tokens[several] - 1
-    )
-    ttft_seen = ttft_ms[~np.isnan(ttft_ms)]
-    half, most = Fraction(50, 100), Fraction(99, 100)
+    itl_p50, itl_p90, itl_p99 = percentiles(gaps_ms, (P50, P90, P99), weights=tokens)
+    ttft_p50, ttft_p90, ttft_p99 = _of_those_that_came(each.ttft_ms)
+    tpot_p50, tpot_p90, tpot_p99 = _of_those_that_came(each.tpot_ms)
+    delay_p50, _, delay_p99 = _of_those_that_came(each.scheduling_delay_ms)
+    latency_p50, _, latency_p99 = _of_those_that_came(each.latency_ms)
+
+    def per_s(amount: int) -> float | None:
+        return 1000 * amount / makespan_ms if makespan_ms else None
+
     return Metrics(
         longest_stall_ms=float(seen.max()) if len(seen) else None,
-        ttft_ms=_longest_prompt_ttft_ms(result, ttft_ms),
+        ttft_ms=_longest_prompt_ttft_ms(result, each.ttft_ms),
         steps_over_target=int(np.count_nonzero(steps.duration_ms > itl_target_ms)),
-        decode_tokens_per_s=1000 * decode_tokens / makespan_ms if makespan_ms else None,
-        prefill_tokens_per_s=1000 * prefill_tokens / makespan_ms if makespan_ms else None,
+        decode_tokens_per_s=per_s(decode_tokens),
+        prefill_tokens_per_s=per_s(prefill_tokens),
+        output_tokens_per_s=per_s(decode_tokens + len(result.spans)),
+        requests_per_s=per_s(int(np.count_nonzero(each.finished))),
+        goodput_per_s=per_s(int(np.count_nonzero(met))),
+        slo_attainment=float(met.mean()) if len(each) else None,
+        stalled_share=float((each.longest_itl_ms > itl_target_ms).mean()) if len(each) else None,
         makespan_ms=makespan_ms,
         step_count=len(steps),
         itl_mean_ms=float(gaps_ms @ tokens) / gap_count if gap_count else None,
-        itl_p50_ms=percentile(gaps_ms, half, weights=tokens),
-        itl_p99_ms=percentile(gaps_ms, most, weights=tokens),
-        ttft_p50_ms=percentile(ttft_seen, half),
-        ttft_p99_ms=percentile(ttft_seen, most),
-        tpot_p50_ms=percentile(tpot_ms, half),
-        tpot_p99_ms=percentile(tpot_ms, most),
-        finished_requests=int(np.count_nonzero(finished)),
+        itl_p50_ms=itl_p50,
+        itl_p90_ms=itl_p90,
+        itl_p99_ms=itl_p99,
+        ttft_p50_ms=ttft_p50,
+        ttft_p90_ms=ttft_p90,
+        ttft_p99_ms=ttft_p99,
+        tpot_p50_ms=tpot_p50,
+        tpot_p90_ms=tpot_p90,
+        tpot_p99_ms=tpot_p99,
+        scheduling_delay_p50_ms=delay_p50,
+        scheduling_delay_p99_ms=delay_p99,
+        latency_p50_ms=latency_p50,
+        latency_p99_ms=latency_p99,
+        request_count=len(requests),
+        finished_requests=int(np.count_nonzero(each.finished)),
         preemptions=len(result.preemptions),
         cached_tokens=int(result.admissions.cached_tokens.sum()),
         computed_prefill_tokens=prefill_tokens,
     )
+
+
+def _of_those_that_came(values_ms: NDArray[np.float64]) -> list[float | None]:  # (requests,)
+    """Return p50, p90 and p99 of the values that are there."""
+    return percentiles(values_ms[~np.isnan(values_ms)], (P50, P90, P99))
 
 
 def _makespan_ms(result: Result) -> float:

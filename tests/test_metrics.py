@@ -1,15 +1,22 @@
+import random
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from s11 import LinearCost, Metrics, measure, simulate
 from s11.experiment import Experiment
-from s11.metrics import inter_token_gaps, percentile
+from s11.metrics import inter_token_gaps, percentile, percentiles
 from s11.results import Result
-from tests.loads import load, request, times_ms
+from tests.loads import (
+    load,
+    random_kv_experiment,
+    random_policy_experiment,
+    request,
+    times_ms,
+)
 from tests.reference_simulator import naive_percentile
 
 
@@ -72,6 +79,17 @@ def test_a_share_outside_0_to_1_is_refused(share: Fraction) -> None:
         percentile(np.array([1.0]), share)
 
 
+def test_several_percentiles_come_in_the_order_in_which_they_are_asked() -> None:
+    """Of four values each holds a quarter; the weights make the 10 worth three of four."""
+    values = np.array([40.0, 10.0, 30.0, 20.0])
+    shares = [Fraction(n, 100) for n in (100, 25, 50)]
+    assert percentiles(values, shares) == [40, 10, 20]
+    assert percentiles(values, shares, weights=np.array([0, 3, 1, 0])) == [30, 10, 10]
+    assert percentiles(values[:0], shares) == [None, None, None]
+    with pytest.raises(ValueError, match=r"^share: 2 is not a number above 0 to 1$"):
+        percentiles(values, [Fraction(1, 2), Fraction(2)])
+
+
 def test_a_large_count_keeps_its_last_token() -> None:
     """99 % of 10^17 tokens is 99 * 10^15, beyond what a float counts exactly."""
     weights = [99 * 10**15, 10**15]
@@ -107,7 +125,54 @@ def test_the_figures_of_a_run_by_hand() -> None:
     assert (m.itl_p50_ms, m.itl_p99_ms) == (3.0, 3.5)
     assert (m.ttft_p50_ms, m.ttft_p99_ms) == (3.25, 7.75)
     assert (m.tpot_p50_ms, m.tpot_p99_ms) == (1.5, (11.0 - 4.5) / 2)
-    assert m.finished_requests == 2
+    assert m.finished_requests == m.request_count == 2
+    # Of nine, 90 % are 8.1: the ninth. Of two, 90 % are both.
+    assert (m.itl_p90_ms, m.ttft_p90_ms, m.tpot_p90_ms) == (3.5, 7.75, 3.25)
+    assert (m.scheduling_delay_p50_ms, m.scheduling_delay_p99_ms) == (0.0, 4.5 - 3.25)
+    assert (m.latency_p50_ms, m.latency_p99_ms) == (12.5 - 3.25, 11.0 - 1.25)
+    assert m.output_tokens_per_s == 11 / 0.01375  # the nine decode tokens and two first ones
+    assert m.requests_per_s == 2 / 0.01375
+    # a's longest ITL is 3.5 ms, over the target of 3.25; b's is 1.5.
+    assert (m.stalled_share, m.slo_attainment, m.goodput_per_s) == (0.5, 0.5, 1 / 0.01375)
+
+
+@pytest.mark.parametrize(
+    ("itl_target_ms", "ttft_target_ms", "share"),
+    [(3.5, None, 1.0), (3.5, 7.75, 1.0), (3.5, 7.5, 0.5), (3.25, 7.5, 0.0), (1.0, None, 0.0)],
+)
+def test_the_share_that_meets_both_targets(
+    itl_target_ms: float, ttft_target_ms: float | None, share: float
+) -> None:
+    """The run above: a has TTFT 3.25 and a stall of 3.5 ms, b TTFT 7.75 and one of 1.5 ms."""
+    cost = LinearCost(fixed_ms=1, prefill_ms_per_token=0.5, decode_ms_per_token=0.25)
+    a, b = request("a", 4, output_tokens=3), request("b", 7, output_tokens=2, arrival_ms=2)
+    result = simulate(load(a, b, users=1, lead_in=1, tail=1, chunk=4, cost=cost))
+    m = measure(result, itl_target_ms=itl_target_ms, ttft_target_ms=ttft_target_ms)
+    assert m.slo_attainment == share
+    assert m.goodput_per_s == 2 * share / 0.01375
+    stalls = {3.5: 0.0, 3.25: 0.5, 1.0: 1.0}  # at the target is not over it
+    assert m.stalled_share == stalls[itl_target_ms]
+
+
+def test_who_is_not_served_is_a_request_all_the_same() -> None:
+    """One of two prompts never fits the budget of 50: half of them meet the targets, if any."""
+    m = metrics(load(request("a", 5), request("b", 99), policy="whole_prompt", budget=50))
+    assert (m.request_count, m.finished_requests, m.slo_attainment) == (2, 1, 0.5)
+    assert m.goodput_per_s == m.requests_per_s == 1 / 0.001
+
+
+@settings(max_examples=60)
+@given(st.randoms(use_true_random=False))
+def test_output_tokens_are_those_that_requests_and_streams_got(draw: random.Random) -> None:
+    experiment = draw.choice((random_kv_experiment, random_policy_experiment))(draw)
+    result = simulate(experiment)
+    own = sum(len(result.token_times_ms(row)) for row in range(len(result.requests)))
+    streamed = experiment.workload.streaming_users * len(result.decode_ends_ms())
+    m = metrics(experiment)
+    if m.makespan_ms == 0:
+        assert m.output_tokens_per_s is None
+    else:
+        assert m.output_tokens_per_s == 1000 * (own + streamed) / m.makespan_ms
 
 
 def test_without_steps_there_is_nothing_to_measure() -> None:
@@ -115,7 +180,7 @@ def test_without_steps_there_is_nothing_to_measure() -> None:
     assert (m.step_count, m.makespan_ms, m.steps_over_target, m.finished_requests) == (0, 0, 0, 0)
     none = {name for name, value in m.to_dict().items() if value is None}
     zero = {"step_count", "makespan_ms", "steps_over_target", "finished_requests"}
-    zero |= {"preemptions", "cached_tokens", "computed_prefill_tokens"}
+    zero |= {"preemptions", "cached_tokens", "computed_prefill_tokens", "request_count"}
     assert none == m.to_dict().keys() - zero
 
 
