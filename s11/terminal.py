@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -31,8 +33,16 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on standard error (only on a terminal) and yield its `(done, all)` callback."""
+def progress(
+    what: str, *, lines_every_s: float | None = None, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on standard error (only on a terminal) and yield its `(done, all)` callback.
+
+    lines_every_s: elsewhere print a plain line when so many seconds have passed since the last.
+    """
+    if lines_every_s is not None and not Console(stderr=True).is_terminal:
+        yield _lines(what, lines_every_s, clock)
+        return
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -45,3 +55,15 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     with bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _lines(what: str, every_s: float, clock: Callable[[], float]) -> Callable[[int, int], None]:
+    told_s = clock()
+
+    def advance(done: int, total: int) -> None:
+        nonlocal told_s
+        if clock() - told_s >= every_s:
+            told_s = clock()
+            print(f"s11: {done:,} of {total:,} {what}", file=sys.stderr, flush=True)
+
+    return advance

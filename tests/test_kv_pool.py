@@ -11,7 +11,7 @@ from s11.costs import RooflineCost
 from s11.kv_pool import beyond_positions, in_its_memory, kv_pool, within_memory
 from s11.largest_chunk import largest_chunk_within_target
 from s11.plan import EngineLimits
-from s11.sweeps import run, sweep_chunk_sizes
+from s11.sweeps import figures_of, sweep_chunk_sizes
 from s11.workload import chapter_scenario, closed_loop_workload
 
 LLAMA = RooflineCost(deployment=Deployment(model=MODELS["llama-3.1-8b"], gpu="l4"))
@@ -85,14 +85,14 @@ def test_every_variant_of_an_experiment_has_its_own_pool() -> None:
     assert chunked is not None
     assert unchunked is not None
     assert chunked.kv_blocks * 16 > 32_768 > unchunked.kv_blocks * 16
-    assert run(SMALL).ttft_ms is not None
-    assert run(whole).ttft_ms is None
+    assert figures_of(SMALL).ttft_ms is not None
+    assert figures_of(whole).ttft_ms is None
 
 
 def test_the_largest_chunk_runs_in_the_memory_that_it_leaves() -> None:
     best = largest_chunk_within_target(replace(SMALL, itl_target_ms=10_000))
     assert best is not None
-    assert run(SMALL.with_chunk_tokens(best)).ttft_ms is not None
+    assert figures_of(SMALL.with_chunk_tokens(best)).ttft_ms is not None
     assert best < 32_768
 
 
@@ -107,7 +107,7 @@ def test_a_variant_whose_activations_take_all_memory_never_runs() -> None:
     with pytest.raises(ValueError, match="does not fit 1 × L4"):
         within_memory(long.chunking_off())
     assert in_its_memory(long.chunking_off()).limits.kv_blocks == 1
-    assert run(long.chunking_off()).ttft_ms is None
+    assert figures_of(long.chunking_off()).ttft_ms is None
 
 
 def test_more_blocks_than_can_ever_be_filled_are_no_error() -> None:
