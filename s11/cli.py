@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from s11 import commands
+from s11 import capacity_command, commands, export_command, sweep_command, traffic_options
 from s11.attention import MAX_CHECK_TOKENS, Fault
-from s11.checks import MAX_TOKENS, MAX_USERS, require_choice, require_int, require_ms
+from s11.checks import MAX_TOKENS, MAX_USERS
 from s11.cost_options import COEFFICIENTS, names
 from s11.costs import COST_MODELS
 from s11.experiment import MAX_TARGET_MS
+from s11.option_types import Choice, Number, Whole
 from s11.plan import MAX_BLOCK_TOKENS, MAX_INTERVAL
 from s11.policies import POLICIES
 from s11.presets import PRESETS
@@ -43,60 +44,11 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {line}\n")
 
 
-class _Whole:
-    """An argument type: a whole number in a range."""
-
-    def __init__(self, field: str, low: int, high: int) -> None:
-        self.field, self.low, self.high = field, low, high
-        self.about = f"{low:,} to {high:,}"
-
-    def __call__(self, text: str) -> int:
-        try:
-            value: object = int(text)
-        except ValueError:
-            value = text
-        try:
-            return require_int(self.field, value, self.low, self.high)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-
-class _Number:
-    """An argument type: a finite number in a range."""
-
-    def __init__(self, field: str, low: float, high: float, *, above: bool = False) -> None:
-        self.field, self.low, self.high, self.above = field, low, high, above
-        self.about = f"{'above ' if above else ''}{low:g} to {high:g}"
-
-    def __call__(self, text: str) -> float:
-        try:
-            value: object = float(text)
-        except ValueError:
-            value = text
-        try:
-            return require_ms(self.field, value, self.low, self.high, above=self.above)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-
-class _Choice:
-    """An argument type: one of some names."""
-
-    def __init__(self, field: str, choices: Sequence[str]) -> None:
-        self.field, self.choices = field, tuple(choices)
-        self.about = ", ".join(self.choices)
-
-    def __call__(self, text: str) -> str:
-        try:
-            return require_choice(self.field, text, self.choices)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0 done, 1 a check failed, 2 bad input."""
     parser = _parser()
     options = parser.parse_args(arguments)
+    options.arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
         return int(options.run(options))
     except ValueError as error:
@@ -123,26 +75,45 @@ def _parser() -> _Parser:
     simulate = add("simulate", help="run one scenario")
     _scenario_options(simulate)
     simulate.add_argument("--json", action="store_true", help="print JSON")
+    simulate.add_argument(
+        "--no-steps",
+        action="store_true",
+        help="leave the steps and the workload's requests out of the JSON",
+    )
     simulate.set_defaults(run=commands.simulate_scenario)
 
     sweep = add("sweep", help="run one scenario at many chunk sizes")
     _scenario_options(sweep)
-    sweep.add_argument("--smallest", type=_Whole("smallest", 1, MAX_TOKENS), default=128)
+    sweep.add_argument("--smallest", type=Whole("smallest", 1, MAX_TOKENS), default=128)
     output = sweep.add_mutually_exclusive_group()
     output.add_argument("--csv", action="store_true", help="print CSV")
     output.add_argument("--json", action="store_true", help="print JSON")
+    output.add_argument(
+        "--output", metavar="FILE", help="write every figure to FILE.csv or FILE.parquet"
+    )
+    sweep_command.add_options(sweep)
     sweep.set_defaults(run=commands.sweep)
 
+    capacity = add("capacity", help="find the highest request rate that holds the targets")
+    _scenario_options(capacity)
+    capacity_command.add_options(capacity)
+    capacity.set_defaults(run=commands.capacity)
+
+    export = add("export", help="write one scenario for other programs to open")
+    _scenario_options(export)
+    export_command.add_options(export)
+    export.set_defaults(run=export_command.export)
+
     verify = add("verify", help="prove that chunking changes no bit of the KV cache")
-    verify.add_argument("--tokens", type=_Whole("tokens", 1, MAX_CHECK_TOKENS), default=512)
+    verify.add_argument("--tokens", type=Whole("tokens", 1, MAX_CHECK_TOKENS), default=512)
     verify.add_argument(
         "--chunk-tokens",
-        type=_Whole("chunk_tokens", 1, MAX_TOKENS),
+        type=Whole("chunk_tokens", 1, MAX_TOKENS),
         action="append",
         help="a chunk size to try (may be given again; default: ten of them)",
     )
     verify.add_argument(
-        "--fault", type=_Choice("fault", tuple(Fault)), help=f"switch a bug on: {', '.join(Fault)}"
+        "--fault", type=Choice("fault", tuple(Fault)), help=f"switch a bug on: {', '.join(Fault)}"
     )
     verify.add_argument("--json", action="store_true", help="print JSON")
     verify.set_defaults(run=commands.verify)
@@ -173,11 +144,11 @@ def _scenario_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="start from the experiment in a JSON file, as --json prints it",
     )
-    parser.add_argument("--prompt-tokens", type=_Whole("prompt_tokens", 1, MAX_TOKENS))
-    parser.add_argument("--streaming-users", type=_Whole("streaming_users", 0, MAX_USERS))
+    parser.add_argument("--prompt-tokens", type=Whole("prompt_tokens", 1, MAX_TOKENS))
+    parser.add_argument("--streaming-users", type=Whole("streaming_users", 0, MAX_USERS))
     for name in ("lead-in-steps", "tail-steps"):
         field = name.replace("-", "_")
-        parser.add_argument(f"--{name}", type=_Whole(field, 0, MAX_SCENARIO_STEPS))
+        parser.add_argument(f"--{name}", type=Whole(field, 0, MAX_SCENARIO_STEPS))
     parser.add_argument(
         "--request",
         action="append",
@@ -186,20 +157,24 @@ def _scenario_options(parser: argparse.ArgumentParser) -> None:
         help="a request in place of the long prompt: arrival, prompt and output tokens, and "
         "the prefix that it shares with its group (may be given again)",
     )
-    parser.add_argument("--chunk-tokens", type=_Whole("chunk_tokens", 1, MAX_TOKENS))
-    parser.add_argument("--token-budget", type=_Whole("token_budget", 1, MAX_TOKENS))
-    parser.add_argument("--max-seqs", type=_Whole("max_seqs", 1, MAX_TOKENS))
+    traffic_options.add_options(parser)
+    parser.add_argument("--chunk-tokens", type=Whole("chunk_tokens", 1, MAX_TOKENS))
+    parser.add_argument("--token-budget", type=Whole("token_budget", 1, MAX_TOKENS))
+    parser.add_argument("--max-seqs", type=Whole("max_seqs", 1, MAX_TOKENS))
     parser.add_argument(
-        "--itl-target-ms", type=_Number("itl_target_ms", 0, MAX_TARGET_MS, above=True)
+        "--itl-target-ms", type=Number("itl_target_ms", 0, MAX_TARGET_MS, above=True)
+    )
+    parser.add_argument(
+        "--ttft-target-ms", type=Number("ttft_target_ms", 0, MAX_TARGET_MS, above=True)
     )
     parser.add_argument(
         "--engine",
-        type=_Choice("engine", tuple(PRESETS)),
+        type=Choice("engine", tuple(PRESETS)),
         help=f"a real engine's scheduler and limits as they come: {', '.join(PRESETS)}",
     )
     parser.add_argument(
         "--policy",
-        type=_Choice("policy", tuple(POLICIES)),
+        type=Choice("policy", tuple(POLICIES)),
         help=f"the scheduler: {', '.join(POLICIES)}",
     )
     parser.add_argument(
@@ -213,10 +188,10 @@ def _scenario_options(parser: argparse.ArgumentParser) -> None:
         ("kv-blocks", MAX_TOKENS, "KV blocks in the pool, no limit without"),
         ("max-model-len", MAX_TOKENS, "refuse longer prompts"),
     ):
-        parser.add_argument(f"--{name}", type=_Whole(name.replace("-", "_"), 1, most), help=about)
+        parser.add_argument(f"--{name}", type=Whole(name.replace("-", "_"), 1, most), help=about)
     parser.add_argument(
         "--prefill-interval",
-        type=_Whole("prefill_interval", 1, MAX_INTERVAL),
+        type=Whole("prefill_interval", 1, MAX_INTERVAL),
         help="at most one step with prompt tokens in every so many, while anyone decodes",
     )
     for name, about in (
@@ -226,30 +201,30 @@ def _scenario_options(parser: argparse.ArgumentParser) -> None:
         ("align-first-chunk", "floor a newcomer's budget-cut chunk to whole blocks"),
     ):
         parser.add_argument(f"--{name}", action="store_true", default=None, help=about)
-    parser.add_argument("--kv-bytes-per-token", type=_Whole("kv_bytes_per_token", 1, 2**30))
-    parser.add_argument("--link-bytes-per-s", type=_Number("link_bytes_per_s", 1e3, 1e15))
-    parser.add_argument("--link-latency-ms", type=_Number("link_latency_ms", 0, 1e6))
+    parser.add_argument("--kv-bytes-per-token", type=Whole("kv_bytes_per_token", 1, 2**30))
+    parser.add_argument("--link-bytes-per-s", type=Number("link_bytes_per_s", 1e3, 1e15))
+    parser.add_argument("--link-latency-ms", type=Number("link_latency_ms", 0, 1e6))
     _cost_options(parser)
 
 
 def _cost_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cost",
-        type=_Choice("cost", tuple(COST_MODELS)),
+        type=Choice("cost", tuple(COST_MODELS)),
         help=f"what a step costs: {', '.join(COST_MODELS)} (linear: the chapter's)",
     )
     for name in COEFFICIENTS:
-        parser.add_argument(f"--{name.replace('_', '-')}", type=_Number(name, 0, 1e6))
+        parser.add_argument(f"--{name.replace('_', '-')}", type=Number(name, 0, 1e6))
     for name, allowed in names().items():
         parser.add_argument(
-            f"--{name}", type=_Choice(name, allowed), help=f"roofline: {', '.join(allowed)}"
+            f"--{name}", type=Choice(name, allowed), help=f"roofline: {', '.join(allowed)}"
         )
     parser.add_argument(
         "--model-config", metavar="FILE", help="roofline: a Hugging Face config.json"
     )
     parser.add_argument(
         "--tensor-parallel",
-        type=_Whole("tensor_parallel", 1, 8),
+        type=Whole("tensor_parallel", 1, 8),
         help="roofline: GPUs that share the model, 1, 2, 4 or 8",
     )
     parser.add_argument(
@@ -259,7 +234,7 @@ def _cost_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--user-context-tokens",
-        type=_Whole("user_context_tokens", 0, MAX_TOKENS),
+        type=Whole("user_context_tokens", 0, MAX_TOKENS),
         help="what each streaming user has in the KV cache before the first step",
     )
 

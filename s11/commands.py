@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from typing import Any
 
-from s11 import exports, report_tables
+from s11 import capacity_command, exports, report_tables, sweep_command
 from s11.attention import ChunkSizeCheck, Decoder, DecoderConfig, Fault, check_chunk_sizes
 from s11.bench import measure_loads
 from s11.cases import Outcome, read_cases, run_case
@@ -24,8 +24,12 @@ from s11.metrics import measure
 from s11.policies import CHUNKING
 from s11.presets import PRESETS
 from s11.simulator import simulate
-from s11.sweeps import chunk_sizes, longest_prompt_tokens, run, sweep_chunk_sizes
+from s11.sweeps import chunk_sizes, figures_of, longest_prompt_tokens, sweep_chunk_sizes
 from s11.terminal import console, progress
+from s11.traces import Trace
+from s11.traffic import Traffic
+from s11.traffic_options import source_data, source_from
+from s11.traffic_report import print_traffic
 from s11.validation import validate as validate_folder
 from s11.workload import Request, chapter_scenario
 
@@ -40,25 +44,34 @@ WORKLOAD_OPTIONS = (
     "tail_steps",
     "user_context_tokens",
 )
+PLAIN_OPTIONS = ("policy", "itl_target_ms", "ttft_target_ms")
 
 
-def experiment_from(options: argparse.Namespace) -> Experiment:
+def experiment_from(
+    options: argparse.Namespace, source: Trace | Traffic | None = None
+) -> Experiment:
     """Return the experiment that the options describe, on top of a file's or the chapter's.
+
+    source: the trace or traffic of the options, where the caller has read it already.
 
     Raises:
         ValueError: options that contradict each other, or values out of range.
     """
     given = {name: value for name, value in vars(options).items() if value is not None}
+    source = source or source_from(options)
     experiment = Experiment()
     if "experiment" in vars(options) and options.experiment is not None:
         described = options.experiment.data
         if isinstance(described, dict) and "metrics" in described:
             described = described.get("experiment")  # a whole run, as --json prints it
+            _require_requests(described, source)
         experiment = Experiment.from_dict(described)
     workload = experiment.workload
     if "request" in given and "prompt_tokens" in given:
         raise ValueError("request: not allowed together with prompt_tokens")
-    if "prompt_tokens" in given:
+    if source is not None:  # nobody streams beside it unless asked for
+        workload = source.workload()
+    elif "prompt_tokens" in given:
         workload = replace(
             chapter_scenario(prompt_tokens=given["prompt_tokens"]),
             **{name: getattr(workload, name) for name in WORKLOAD_OPTIONS[1:]},
@@ -87,12 +100,26 @@ def experiment_from(options: argparse.Namespace) -> Experiment:
         limits=changed(experiment.limits),
         cost=cost_from(options, experiment.cost, _chosen_policy(given)),
         hand_over=changed(experiment.hand_over),
-        **{name: given[name] for name in ("policy", "itl_target_ms") if name in given},
+        **{name: given[name] for name in PLAIN_OPTIONS if name in given},
     )
     if "no_chunking" in given:
         described = described.chunking_off()
     within_memory(described)
     return described
+
+
+def _require_requests(described: Any, source: Trace | Traffic | None) -> None:
+    """Refuse a run that was written without its requests, unless others are given.
+
+    Raises:
+        ValueError: with what to give.
+    """
+    workload = described.get("workload") if isinstance(described, dict) else None
+    if source is None and isinstance(workload, dict) and "requests" not in workload:
+        raise ValueError(
+            "experiment: the file was written with --no-steps, so without its requests "
+            "(allowed: together with --trace or --traffic)"
+        )
 
 
 def _chosen_policy(given: dict[str, Any]) -> str | None:
@@ -134,14 +161,30 @@ def request_from_text(text: str) -> Request:
 
 def simulate_scenario(options: argparse.Namespace) -> int:
     """Run one scenario and print its figures."""
-    experiment = experiment_from(options)
+    if options.no_steps and not options.json:
+        raise ValueError("no_steps: does not go without --json (allowed: with it)")
+    source = source_from(options)
+    experiment = experiment_from(options, source)
     pooled = within_memory(experiment)
     result = simulate(pooled, max_steps=MAX_STEPS)
-    metrics = measure(result, itl_target_ms=experiment.itl_target_ms)
+    metrics = measure(
+        result, itl_target_ms=experiment.itl_target_ms, ttft_target_ms=experiment.ttft_target_ms
+    )
     if options.json:
-        print(exports.to_json(experiment, result, metrics))
+        pieces = exports.json_pieces(
+            experiment,
+            result,
+            metrics,
+            rows=not options.no_steps,
+            more=None if source is None else source_data(source),
+        )
+        sys.stdout.writelines(pieces)
+        print()
         return 0
-    whole = run(experiment.chunking_off(), max_steps=MAX_STEPS)
+    if source is not None:
+        print_traffic(console(), source, experiment, result, metrics)
+        return 0
+    whole = figures_of(experiment.chunking_off(), max_steps=MAX_STEPS)
     out = console()
     out.print(report_tables.metrics_table(experiment, metrics, whole))
     explanation = explain(pooled, result, metrics, whole=whole)
@@ -153,17 +196,21 @@ def simulate_scenario(options: argparse.Namespace) -> int:
 
 
 def sweep(options: argparse.Namespace) -> int:
-    """Run one scenario at chunk sizes from the smallest, doubling, up to the whole prompt."""
-    experiment = experiment_from(options)
-    if experiment.policy not in CHUNKING:
-        raise ValueError(
-            f"policy: {experiment.policy!r} has no chunk size to sweep "
-            f"(allowed: {', '.join(CHUNKING)})"
+    """Run one scenario at chunk sizes from the smallest, doubling, up to the whole prompt.
+
+    Or at what the options list, on the workers that they name.
+    """
+    source = source_from(options)
+    experiment = experiment_from(options, source)
+    if sweep_command.is_asked(options):
+        return sweep_command.sweep_grid(
+            options,
+            experiment,
+            source=source,
+            chunk_tokens=lambda: _doubled(experiment, options.smallest),
+            max_steps=MAX_STEPS,
         )
-    prompt_tokens = longest_prompt_tokens(experiment)
-    if prompt_tokens == 0:
-        raise ValueError("requests: 0 are too few to sweep (allowed: at least 1)")
-    sizes = chunk_sizes(smallest=min(options.smallest, prompt_tokens), largest=prompt_tokens)
+    sizes = _doubled(experiment, options.smallest)
     with progress("chunk sizes") as advance:
         points = sweep_chunk_sizes(experiment, sizes, progress=advance, max_steps=MAX_STEPS)
     rows = [exports.rounded(asdict(point)) for point in points]
@@ -174,6 +221,29 @@ def sweep(options: argparse.Namespace) -> int:
     else:
         report_tables.print_sweep(console(), experiment, points, max_steps=MAX_STEPS)
     return 0
+
+
+def _doubled(experiment: Experiment, smallest: int) -> tuple[int, ...]:
+    """Return chunk sizes from the smallest, doubling, up to the whole prompt."""
+    if experiment.policy not in CHUNKING:
+        raise ValueError(
+            f"policy: {experiment.policy!r} has no chunk size to sweep "
+            f"(allowed: {', '.join(CHUNKING)})"
+        )
+    prompt_tokens = longest_prompt_tokens(experiment)
+    if prompt_tokens == 0:
+        raise ValueError("requests: 0 are too few to sweep (allowed: at least 1)")
+    return chunk_sizes(smallest=min(smallest, prompt_tokens), largest=prompt_tokens)
+
+
+def capacity(options: argparse.Namespace) -> int:
+    """Find the highest request rate that holds the targets."""
+    if options.traffic is not None and options.rate_per_s is None and options.clients is None:
+        options.rate_per_s = 1.0  # any will do: each search sets its own
+    source = source_from(options)
+    experiment = experiment_from(options, source)
+    make = capacity_command.make_of(experiment, source)
+    return capacity_command.search(options, experiment, make, max_steps=MAX_STEPS)
 
 
 def verify(options: argparse.Namespace) -> int:
