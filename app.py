@@ -19,6 +19,7 @@ page = st.navigation(
             "pages/simulator.py", title="Simulator", icon=":material/view_timeline:", default=True
         ),
         st.Page("pages/compare.py", title="Compare schedulers", icon=":material/compare_arrows:"),
+        st.Page("pages/traffic.py", title="Traffic", icon=":material/traffic:"),
         st.Page("pages/chunk_size.py", title="Chunk size", icon=":material/tune:"),
         st.Page("pages/piggybacking.py", title="Piggybacking", icon=":material/hub:"),
         st.Page("pages/models.py", title="Models & trust", icon=":material/verified:"),

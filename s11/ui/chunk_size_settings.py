@@ -11,7 +11,6 @@ import streamlit as st
 
 from s11.budgets import BUDGETS
 from s11.catalog import Deployment, kv_tokens_of_budgets
-from s11.exports import to_csv
 from s11.figures.chunk_size_flags import (
     Settings,
     command,
@@ -39,6 +38,7 @@ from s11.tuning import MOST_SEATS, seats
 from s11.ui import chunk_size_state as state
 from s11.ui.chunk_size_controls import worked
 from s11.ui.frame import chart, picture_control
+from s11.ui.numbers import numbers_fold
 from s11.ui.simulator_link import simulator_link, simulator_parameters
 from s11.words import ms
 
@@ -170,38 +170,9 @@ def memory(machine: Deployment, chosen: Settings | None) -> None:
 
 def numbers(name: str, columns: Mapping[str, Sequence[Any]], spec: Spec) -> None:
     """Lay a picture's numbers as a table, and what can be taken away, behind a fold."""
-    fold = st.expander(
-        f"The numbers as a table, and to take away: {name}",
-        icon=":material/table:",
-        on_change="rerun",
-        key=f"size_{name}_table",
+    fold = numbers_fold(
+        name, columns, spec, page="chunk size", key=f"size_{name}_table", filename=f"s11-{name}"
     )
-    if not fold.open:
-        return
-
-    def page() -> str:
-        from s11.figures.page import self_contained_html
-
-        return self_contained_html(spec, title=f"s11: chunk size, {name}")
-
-    with fold:
-        st.dataframe(columns, hide_index=True)
-        places = st.columns(2)
-        places[0].download_button(
-            f"{name.capitalize()} as CSV",
-            data=lambda: to_csv(columns),
-            file_name=f"s11-{name}.csv",
-            mime="text/csv",
-            on_click="ignore",
-            icon=":material/table:",
-        )
-        places[1].download_button(
-            f"{name.capitalize()} as HTML",
-            data=page,
-            file_name=f"s11-{name}.html",
-            mime="text/html",
-            on_click="ignore",
-            icon=":material/html:",
-        )
-        if name == "sweep":
+    if fold and name == "sweep":
+        with fold:
             picture_control()

@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.pages_manager import PagesManager
 
 from s11.figures.theme import Spec, dark_twin_css, picture_config
-from s11.ui.live_chart import live_chart
+from s11.ui.live_chart import Zoomed, live_chart
 
 PICTURE_WIDTH, PICTURE_HEIGHT = 1280, 720
 PICTURE_FORMATS = ("PNG", "SVG")
@@ -158,15 +158,25 @@ def show_refusal(refusal: object, place: DeltaGenerator | None = None) -> None:
     (place or st).error(f"{plain(str(refusal))}.", icon=":material/error:")
 
 
-def chart(spec: Spec, *, key: str, alt: str, filename: str) -> None:
-    """Draw a figure, with its camera button and its numbers for those who cannot see it."""
+def chart(
+    spec: Spec,
+    *,
+    key: str,
+    alt: str,
+    filename: str,
+    on_zoom: Callable[[Zoomed], None] | None = None,
+) -> None:
+    """Draw a figure, with its camera button and its numbers for those who cannot see it.
+
+    on_zoom: called when somebody zoomed along x, where the chart changes in place.
+    """
     config = picture_config(
         filename=filename,
         image_format=picture_format(),
         width=PICTURE_WIDTH,
         height=max(PICTURE_HEIGHT, spec["layout"]["height"]),
     )
-    if live_chart(spec, key=f"{key}_live", alt=alt, config=config):
+    if live_chart(spec, key=f"{key}_live", alt=alt, config=config, on_zoom=on_zoom):
         return
     from s11.figures.drawn import Drawn
 

@@ -31,7 +31,10 @@ class Run:
 def run(experiment: Experiment) -> Run:
     """Return the run of an experiment in its machine's memory, cut at `MAX_STEPS` steps."""
     result = simulate(in_its_memory(experiment), max_steps=MAX_STEPS)
-    return Run(result, measure(result, itl_target_ms=experiment.itl_target_ms))
+    metrics = measure(
+        result, itl_target_ms=experiment.itl_target_ms, ttft_target_ms=experiment.ttft_target_ms
+    )
+    return Run(result, metrics)
 
 
 @lru_cache(maxsize=256)

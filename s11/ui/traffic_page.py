@@ -1,0 +1,60 @@
+"""The traffic page: controls, then what two schedulers make of the same requests."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from s11.ui import traffic_state as state
+from s11.ui.frame import show_refusal
+from s11.ui.traffic_capacity import capacity
+from s11.ui.traffic_controls import (
+    details,
+    mode_control,
+    rate_control,
+    side_control,
+    sides,
+    traffic_control,
+)
+from s11.ui.traffic_panels import results
+from s11.ui.traffic_setup import MAX_STEPS, MOST_REQUESTS
+from s11.ui.traffic_state import CAPACITY
+
+STYLE = """<style>
+.block-container h2{font-size:1.4rem;padding:1rem 0 .5rem}
+.stalls{width:100%;border-collapse:collapse;font-size:.875rem}
+.stalls th,.stalls td{text-align:right;padding:.25rem .5rem;vertical-align:top;
+border-bottom:1px solid light-dark(#E3E8EE,#26303B);white-space:nowrap}
+.stalls th:last-child,.stalls td:last-child{text-align:left;white-space:normal}
+.stalls tr[aria-current]{background:light-dark(#F3F6F9,#1A222C);font-weight:600}
+.stalls a{color:light-dark(#005B8F,#8CCBF0)}
+@media (max-width:640px){
+.block-container h2{font-size:1.15rem}
+.stalls :is(th,td):nth-child(n+4):nth-child(-n+6){display:none}
+.stalls :is(th,td){padding:.25rem}
+[class*="st-key-traffic_"] .modebar-container{top:auto !important;bottom:26px}
+}
+</style>"""
+
+
+def traffic_page() -> None:
+    """Lay the controls and all that they give."""
+    st.html(STYLE)
+    searching = mode_control() == CAPACITY
+    traffic_control()
+    if searching:
+        side_control("b", "Scheduler", every_size=True)
+    else:
+        rate_control()
+        sides()
+    details()
+    try:
+        if searching:
+            capacity()
+        else:
+            results([state.setup("a"), state.setup("b")])
+    except ValueError as error:
+        show_refusal(error)
+    st.caption(
+        f"This page is shared, so its work is bounded: up to {MOST_REQUESTS:,} requests and "
+        f"{MAX_STEPS:,} steps a run. More than that: `python -m s11 simulate`."
+    )
