@@ -16,7 +16,7 @@ from s11.attention import Decoder, RequestComparison, generate, verify_execution
 from s11.experiment import Experiment
 from s11.results import Result
 from s11.simulator import simulate
-from s11.workload import Request
+from s11.workload import HASH_BLOCK_TOKENS, Request
 
 Tokens = NDArray[np.int64]
 
@@ -76,8 +76,15 @@ def prompt_tokens(
     common = {group: draw.integers(0, vocab_size, tokens) for group, tokens in longest.items()}
     by_id = {request.request_id: request for request in requests}
     prompts: dict[str, Tokens] = {}
+    hashed: dict[tuple[int, ...], Tokens] = {}  # by a beginning's ids, its last block
 
     def begin(request: Request) -> Tokens:
+        if request.hash_ids:
+            beginnings = [request.hash_ids[: n + 1] for n in range(len(request.hash_ids))]
+            for ids in beginnings:
+                if ids not in hashed:
+                    hashed[ids] = draw.integers(0, vocab_size, HASH_BLOCK_TOKENS)
+            return np.concatenate([hashed[ids] for ids in beginnings])[: request.prompt_tokens]
         if request.shared_group is not None:
             return common[request.shared_group][: request.shared_tokens]
         if request.continues is None:

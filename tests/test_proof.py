@@ -128,3 +128,29 @@ def test_a_hit_on_other_tokens_is_found_out(
     monkeypatch.setattr(proof, "prompt_tokens", lambda *_args, **_options: own)
     with pytest.raises(ValueError, match="the leading tokens that some request has computed"):
         prove(pressed("vllm_v1", 0), decoder=decoder)
+
+
+def test_requests_that_share_hash_blocks_share_tokens_and_get_what_they_get_alone(
+    decoder: Decoder,
+) -> None:
+    """The first 512 tokens are common; of those to come, what begins with another id is not."""
+    requests = (
+        Request(request_id="a", prompt_tokens=520, output_tokens=3, hash_ids=(7, 1)),
+        Request(request_id="b", prompt_tokens=530, output_tokens=3, hash_ids=(7, 2), arrival_ms=90),
+    )
+    prompts = prompt_tokens(requests, decoder=decoder, seed=3)
+    assert [len(prompts[name]) for name in "ab"] == [520, 530]
+    assert (prompts["a"][:512] == prompts["b"][:512]).all()
+    assert (prompts["a"][512:] != prompts["b"][512:520]).any()
+
+    experiment = Experiment(
+        workload=Workload(requests=requests),
+        policy="vllm_v1",
+        limits=EngineLimits(token_budget=100, chunk_tokens=None, prefix_caching=True),
+        cost=LinearCost(fixed_ms=10, prefill_ms_per_token=0, decode_ms_per_token=0),
+    )
+    result = simulate(experiment)
+    assert result.admissions.cached_tokens.tolist() == [0, 512]
+    compared = prove(experiment, decoder=decoder)
+    assert len(compared) == 2
+    assert all(one.identical for one in compared.values())
