@@ -2,7 +2,7 @@
 
 PORT ?= 8501
 ADDRESS ?= localhost
-WORKERS ?= 2
+WORKERS ?= 3
 PYTEST_ARGS ?=
 
 PY := .venv/bin/python

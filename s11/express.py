@@ -13,7 +13,7 @@ import math
 from bisect import bisect_left
 from collections import defaultdict
 from heapq import heappop, heappush
-from itertools import accumulate, repeat
+from itertools import accumulate, chain, repeat
 
 from s11.costs.breakdown import DecodeTerms
 from s11.experiment import Experiment
@@ -124,12 +124,16 @@ class PlainRunner(StepRunner):
                 break
 
             # The plan: slices, why the first that gets nothing gets nothing, and how often.
-            plan = []
+            plan: list[tuple[int, int, int, int]] = []
             newcomers = given = reason = 0
             steps: float = 0
             if prefilling or waiting:
-                left = budget - decoding
-                for request in prefilling:
+                left, started = budget - decoding, len(prefilling)
+                most_slices = started + max(0, most_seats - decoding - started)
+                for request in chain(prefilling, waiting):
+                    if len(plan) == most_slices:
+                        reason = SEATS
+                        break
                     wanted = remaining[request]
                     if whole:
                         tokens, why = (wanted, 0) if wanted <= left else (0, CHUNKING_OFF)
@@ -148,32 +152,7 @@ class PlainRunner(StepRunner):
                     times = wanted // tokens if why else 1
                     if times < steps or not steps:
                         steps = times
-                if waiting and not reason:
-                    seats_left = most_seats - decoding - len(prefilling)
-                    for request in waiting:
-                        if seats_left <= 0:
-                            reason = SEATS
-                            break
-                        wanted = remaining[request]
-                        if whole:
-                            tokens, why = (wanted, 0) if wanted <= left else (0, CHUNKING_OFF)
-                        elif cap < wanted and cap <= left:
-                            tokens, why = int(cap), CHUNK_CAP
-                        elif wanted <= left:
-                            tokens, why = wanted, 0
-                        else:
-                            tokens, why = int(left), TOKEN_BUDGET
-                        if tokens <= 0:
-                            reason = why
-                            break
-                        plan.append((request, tokens, wanted, why))
-                        newcomers += 1
-                        left -= tokens
-                        given += tokens
-                        seats_left -= 1
-                        times = wanted // tokens if why else 1
-                        if times < steps or not steps:
-                            steps = times
+                newcomers = max(0, len(plan) - started)
                 blocked = REASON_OF[reason]
             elif decoding <= users:
                 if users or until_ms == math.inf:
