@@ -2,7 +2,7 @@
 
 PORT ?= 8501
 ADDRESS ?= localhost
-WORKERS ?= 3
+WORKERS ?= 2
 PYTEST_ARGS ?=
 
 PY := .venv/bin/python

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request, WebError
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, WebError
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -43,6 +43,11 @@ OPTIONS = [
 ]
 SERVER_START_TIMEOUT_S = 60
 READY_TIMEOUT_MS = 30_000
+
+# Streamlit's client asks for its server below a page's path first, and tries again above it.
+PROBE = re.compile(
+    r"console: Failed to load resource: .*404.*/[a-z_]+/_stcore/(health|host-config)"
+)
 
 # Streamlit loads each kind of widget when it first meets one, and shows a skeleton until then.
 APP_READY = """() => {
@@ -228,6 +233,24 @@ def open_app(
         return page
 
     return open_path
+
+
+@pytest.fixture(scope="session")
+def visited(browser: Browser, server: Server) -> None:
+    """A server that has served its first visitor: until then it knows no page's address."""
+    page = browser.new_page()
+    page.goto(server.url, wait_until="domcontentloaded")
+    page.wait_for_function(APP_READY, timeout=READY_TIMEOUT_MS)
+    page.close()
+
+
+@pytest.fixture
+def open_page(
+    visited: None, open_app: Callable[..., Page], browser_errors: list[str]
+) -> Iterator[Callable[..., Page]]:
+    """Goes to a page by its own address, such as "/mask?cached=5"."""
+    yield open_app
+    browser_errors[:] = [error for error in browser_errors if not PROBE.match(error)]
 
 
 @pytest.fixture

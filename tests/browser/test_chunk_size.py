@@ -9,8 +9,6 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.test_smoke import OVERFLOWING
 
-# Streamlit's client asks for its server below a page's path first, and tries again above it.
-PROBE = re.compile(r"console: Failed to load resource: .*404.*/chunk_size/_stcore/")
 SMALL = "size_prompt=1024&size_clients=2&size_answer=8"
 
 Open = Callable[..., Page]
@@ -18,23 +16,8 @@ Chart = Callable[..., Any]
 
 
 @pytest.fixture
-def open_chunk_size(
-    open_app: Open, wait_until_ready: Callable[[Page], None], browser_errors: list[str]
-):
-    """Opens the page by its own address, on a server that has served its first visitor."""
-
-    def open_page(query: str = SMALL) -> Page:
-        page = open_app("/mask")
-        page.goto(f"/chunk_size?{query}", wait_until="domcontentloaded")
-        wait_until_ready(page)
-        return page
-
-    yield open_page
-    browser_errors[:] = [
-        error
-        for error in browser_errors
-        if not PROBE.match(error) and "/mask/_stcore/" not in error
-    ]
+def open_chunk_size(open_page: Open) -> Open:
+    return lambda query=SMALL: open_page(f"/chunk_size?{query}")
 
 
 def curve(accepts: str) -> str:

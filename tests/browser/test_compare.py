@@ -12,11 +12,6 @@ from playwright.sync_api import Error, Locator, Page, expect
 from s11.scenes import SCENES
 from tests.browser.test_smoke import OVERFLOWING, VIEWS
 
-# Streamlit's client asks for its server below a page's path first, and tries again above it.
-PROBE = re.compile(
-    r"console: Failed to load resource: .*404.*/compare/_stcore/(health|host-config)"
-)
-
 Open = Callable[..., Page]
 Chart = Callable[..., Any]
 
@@ -24,19 +19,8 @@ HOVERED = "() => document.querySelector('.hoverlayer .hovertext')?.textContent ?
 
 
 @pytest.fixture
-def open_compare(
-    open_app: Open, wait_until_ready: Callable[[Page], None], browser_errors: list[str]
-):
-    """Opens the page by its own address, on a server that has served its first visitor."""
-
-    def open_page(query: str = "") -> Page:
-        page = open_app("/")
-        page.goto(f"/compare{query}", wait_until="domcontentloaded")
-        wait_until_ready(page)
-        return page
-
-    yield open_page
-    browser_errors[:] = [error for error in browser_errors if not PROBE.match(error)]
+def open_compare(open_page: Open) -> Open:
+    return lambda query="": open_page(f"/compare{query}")
 
 
 def engines(*labels: str) -> str:

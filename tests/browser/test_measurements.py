@@ -12,10 +12,6 @@ from playwright.sync_api import Page, expect
 from s11.sample_measurements import sample_benchmark
 from tests.browser.test_smoke import OVERFLOWING
 
-# Streamlit's client asks for its server below a page's path first, and tries again above it.
-PROBE = re.compile(
-    r"console: Failed to load resource: .*404.*/measurements/_stcore/(health|host-config)"
-)
 # By hand: 5 + 0.02 · prefill + 0.1 · decode + 0.0001 · context ms.
 ROWS = "prefill_tokens,decode_tokens,context_tokens,duration_ms\n" + "".join(
     f"{prefill},{decode},{context},{5 + 0.02 * prefill + 0.1 * decode + 0.0001 * context:.6f}\n"
@@ -29,19 +25,8 @@ Chart = Callable[..., Any]
 
 
 @pytest.fixture
-def open_measurements(
-    open_app: Open, wait_until_ready: Callable[[Page], None], browser_errors: list[str]
-):
-    """Opens the page by its own address, on a server that has served its first visitor."""
-
-    def open_page(query: str = "") -> Page:
-        page = open_app("/")
-        page.goto(f"/measurements{query}", wait_until="domcontentloaded")
-        wait_until_ready(page)
-        return page
-
-    yield open_page
-    browser_errors[:] = [error for error in browser_errors if not PROBE.match(error)]
+def open_measurements(open_page: Open) -> Open:
+    return lambda query="": open_page(f"/measurements{query}")
 
 
 def upload(page: Page, name: str, text: str) -> None:

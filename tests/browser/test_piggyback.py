@@ -9,10 +9,6 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.test_smoke import OVERFLOWING
 
-# Streamlit's client asks for its server below a page's path first, and tries again above it.
-PROBE = re.compile(
-    r"console: Failed to load resource: .*404.*/piggybacking/_stcore/(health|host-config)"
-)
 FIGURES = ("curve", "tiles", "ride", "many", "share")
 
 Open = Callable[..., Page]
@@ -20,19 +16,8 @@ Chart = Callable[..., Any]
 
 
 @pytest.fixture
-def open_piggyback(
-    open_app: Open, wait_until_ready: Callable[[Page], None], browser_errors: list[str]
-):
-    """Opens the page by its own address, on a server that has served its first visitor."""
-
-    def open_page(query: str = "") -> Page:
-        page = open_app("/")
-        page.goto(f"/piggybacking{query}", wait_until="domcontentloaded")
-        wait_until_ready(page)
-        return page
-
-    yield open_page
-    browser_errors[:] = [error for error in browser_errors if not PROBE.match(error)]
+def open_piggyback(open_page: Open) -> Open:
+    return lambda query="": open_page(f"/piggybacking{query}")
 
 
 def curve(condition: str) -> str:

@@ -66,7 +66,7 @@ def run(label: str, experiment: Experiment) -> TrafficRun:
     return TrafficRun.of(label, experiment, simulate(experiment))
 
 
-FITS = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+FITS = "() => document.documentElement.scrollWidth <= document.documentElement.clientWidth"
 
 
 @pytest.mark.parametrize("width", [1440, 390])
