@@ -48,7 +48,7 @@ def test_link_opens_its_state_and_its_table(open_piggyback: Open, wait_for_chart
     expect(page.get_by_text("SARATHI's own figures beside ours")).to_be_visible()
     expect(page.get_by_text("Parts of this link")).to_have_count(0)
     page.get_by_text("The three steps as a table").click()
-    expect(page.get_by_role("button", name="CSV")).to_be_visible()
+    expect(page.get_by_role("button", name="CSV", exact=True)).to_be_visible()
 
 
 @pytest.mark.parametrize("view", ["desktop-light", "phone-dark"])
