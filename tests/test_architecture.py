@@ -33,7 +33,7 @@ ROWS = (
     | {"arrivals", "lengths", "prefix_texts", "cached_blocks"},
     {"policies", "costs", "kv_blocks", "prefix_cache", "traces", "bench_results"}
     | {"traffic", "traffic_presets"},
-    {"experiment", "held_blocks", "recorder", "stepping", "express"},
+    {"experiment", "held_blocks", "recorder", "stepping", "express", "head_of_queue"},
     {"engine", "presets", "entries", "scenes", "kv_pool"},
     {"simulator"},
     {

@@ -66,6 +66,10 @@ def test_the_reference_work_is_the_public_traces_number_of_requests_at_four_rate
     """19,366 requests, 6.45 a second, a cost that counts cached tokens, 128 seats, budget 512."""
     plain, all_on, *at_rates = (one for one, _ in list(bench.loads().values())[:5])
     assert len(plain.workload.requests) == 19_366
+    prompts = sorted(r.prompt_tokens for r in plain.workload.requests)
+    outputs = sorted(r.output_tokens for r in plain.workload.requests)
+    assert prompts[9_683] == pytest.approx(1_020, rel=0.03)  # the trace's medians
+    assert outputs[9_683] == pytest.approx(129, rel=0.03)
     assert (plain.limits.token_budget, plain.limits.max_seqs) == (512, 128)
     assert plain.cost.counts_only is False
     assert plain.limits.kv_blocks is None
