@@ -133,14 +133,14 @@ def measure_loads(*, progress: Callable[[int, int], None] | None = None) -> dict
     cpu_s = dict.fromkeys(chosen, float("inf"))
     steps = {name: len(simulate(experiment).steps) for name, (experiment, _) in chosen.items()}
     for done in range(ROUNDS):
-        calibration_s = min(calibration_s, _cpu_s(calibrate))
+        calibration_s = min(calibration_s, cpu_seconds(calibrate))
         for name, (experiment, runs) in chosen.items():
 
             def load(experiment: Experiment = experiment, runs: int = runs) -> None:
                 for _ in range(runs):
                     simulate(experiment)
 
-            cpu_s[name] = min(cpu_s[name], _cpu_s(load))
+            cpu_s[name] = min(cpu_s[name], cpu_seconds(load))
         if progress:
             progress(done + 1, ROUNDS)
     timings = [
@@ -173,7 +173,8 @@ def peak_memory_bytes() -> int | None:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def _cpu_s(work: Callable[[], None]) -> float:
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Return the CPU time that the work takes."""
     begin = time.process_time()
     work()
     return time.process_time() - begin

@@ -1,6 +1,9 @@
 import pytest
 
+from benchmarks import peers
 from s11 import Experiment, bench, simulate
+from s11.arrivals import PoissonArrivals
+from s11.traffic_presets import TRAFFIC_PRESETS
 from tests.loads import load, request
 
 
@@ -88,3 +91,12 @@ def test_peak_memory_is_more_than_numpy_needs() -> None:
     peak = bench.peak_memory_bytes()
     assert peak is not None
     assert peak > 10 * 2**20
+
+
+def test_three_simulators_of_the_reference_work_agree_to_the_bit() -> None:
+    """One with an object per decode, one with counts alone, and the engine: 300 requests."""
+    preset = TRAFFIC_PRESETS["azure-conv-2023"]
+    for rate_per_s in (2.0, 12.0):
+        arrivals = PoissonArrivals(rate_per_s=rate_per_s)
+        workload = preset.traffic(request_count=300, arrivals=arrivals).workload()
+        assert len({way(workload) for way in peers.WAYS.values()}) == 1
