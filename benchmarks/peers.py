@@ -18,12 +18,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
-from s11.bench import REFERENCE_RATE_PER_S, calibrate, cpu_seconds, loads, reference_requests
+from s11.bench import (
+    REFERENCE_RATE_PER_S,
+    WITH_KV_TERM,
+    calibrate,
+    cpu_seconds,
+    loads,
+    reference_requests,
+)
 from s11.simulator import simulate
 from s11.workload import Workload
 
 REFERENCE = next(iter(loads().values()))[0]
-BUDGET, SEATS, COST = 512, 128, REFERENCE.cost
+BUDGET, SEATS, COST = 512, 128, WITH_KV_TERM
 ROUNDS = 3
 
 
