@@ -19,6 +19,8 @@ from s11.plan import BlockedBy
 
 TOKEN_BUDGET, CHUNK_CAP = BlockedBy.TOKEN_BUDGET.code, BlockedBy.CHUNK_CAP.code
 SEATS = BlockedBy.SEATS.code
+NOBODY: list[int] = []  # never written
+NEVER = ENOUGH = 2**62
 
 
 def serves_the_head_alone(experiment: Experiment) -> bool:
@@ -80,8 +82,8 @@ class HeadRunner(PlainRunner):
         note_span, admit = notes.spans.append, notes.admissions.append
         runs = notes.runs
         users, max_steps = self.users, self.max_steps
-        budget, most_seats = limits.tokens_per_step(), limits.seats()
-        cap = limits.tokens_per_slice()
+        most_seats, cap = limits.seats(), limits.tokens_per_slice()
+        budget = ENOUGH if limits.token_budget is None else limits.token_budget
         pool, size, reserve = self.pool, limits.block_size, limits.reserve_full_prompt
         boundaries = pool.boundaries if pool is not None else []
         free_blocks: float = math.inf
@@ -99,7 +101,7 @@ class HeadRunner(PlainRunner):
             wanted = remaining[head]
         while end_steps and not (end_steps[0] >= decode_steps and end_steps[0] in ends_at):
             heappop(end_steps)
-        next_end: float = end_steps[0] if end_steps else math.inf
+        next_end = end_steps[0] if end_steps else NEVER
         arrivals_ms.append(math.inf)
         until_ms = arrivals_ms[arrived]
 
@@ -110,10 +112,9 @@ class HeadRunner(PlainRunner):
                 until_ms = arrivals_ms[arrived]
 
             # The plan, and its time.
-            began_ms, first, given, unserved, reason = now_ms, steps_run, 0, -1, 0
-            needed = 0
-            complete: list[int] = []
-            left = budget - decoding
+            began_ms, first, left = now_ms, steps_run, budget - decoding
+            given = needed = reason = 0
+            unserved, complete, done = -1, NOBODY, NOBODY
             if head >= 0:
                 request, serves = head, left > 0
             elif waiting:
@@ -122,10 +123,10 @@ class HeadRunner(PlainRunner):
             else:
                 request, serves = -1, False
             if serves and wanted > left:  # the head gets all there is, again and again
-                given = int(left)
+                given = left
                 count = wanted // given
                 if next_end - decode_steps < count:
-                    count = int(next_end) - decode_steps + 1
+                    count = next_end - decode_steps + 1
                 if steps_run + count >= max_steps:
                     break
                 if pool is not None:  # never fewer blocks than it takes
@@ -179,8 +180,8 @@ class HeadRunner(PlainRunner):
                             plan.append((newcomer, wants, wants, 0))
                             given += wants
                         else:
-                            plan.append((newcomer, int(left), wants, TOKEN_BUDGET))
-                            given += int(left)
+                            plan.append((newcomer, left, wants, TOKEN_BUDGET))
+                            given += left
                         left -= wants
                 if pool is not None:
                     spare = free_blocks - decoding - 2 * len(plan)
@@ -189,7 +190,7 @@ class HeadRunner(PlainRunner):
                             spare -= known[part[0]] // size
                     if given + decoding > spare * size:
                         break
-                for _ in range(len(plan) - started):
+                for _ in range(started, len(plan)):
                     newcomer = waiting.popleft()
                     seats[newcomer] = notes.admission_count = notes.admission_count + 1
                     admit((newcomer, now_ms, steps_run, 0))
@@ -199,12 +200,15 @@ class HeadRunner(PlainRunner):
                     fixed_ms + prefill_ms * given + decode_ms * decoding + context_ms * attended
                 )
                 end_at(now_ms)
-                ran, head, complete = 1, -1, []
-                for request, tokens, wanted, why in plan:
-                    start = known[request] - wanted
-                    note_slice((first, 1, request, start, tokens, wanted, why))
+                ran, head, complete = 1, -1, [request]
+                start = known[request] - wanted
+                note_slice((first, 1, request, start, wanted, wanted, 0))
+                if pool is not None:
+                    needed = (-start // size) - (-known[request] // size)
+                for request, tokens, wanted, why in plan[1:]:  # from their first token on
+                    note_slice((first, 1, request, 0, tokens, wanted, why))
                     if pool is not None:
-                        needed += (-start // size) - (-(start + tokens) // size)
+                        needed -= -tokens // size
                     if why:
                         head, wanted = request, wanted - tokens
                     else:
@@ -216,7 +220,7 @@ class HeadRunner(PlainRunner):
                     now_ms = until_ms
                     notes.idle_until.append((steps_run, now_ms))
                     continue
-                count = int(next_end) - decode_steps + 1
+                count = next_end - decode_steps + 1
                 if steps_run + count >= max_steps:
                     break
                 if pool is not None and decoding * count > (free_blocks - decoding) * size:
@@ -246,7 +250,6 @@ class HeadRunner(PlainRunner):
             note_run((ran, given, decoding, 0, len(waiting), unserved, reason, context))
 
             # Decodes: one token each, a block now and then, and who has a last one.
-            done: list[int] = []
             if decoding:
                 decode_steps += ran
                 context += ran * decoding
@@ -271,7 +274,7 @@ class HeadRunner(PlainRunner):
                     decoding -= len(done)
                     while end_steps and end_steps[0] not in ends_at:
                         heappop(end_steps)
-                    next_end = end_steps[0] if end_steps else math.inf
+                    next_end = end_steps[0] if end_steps else NEVER
             if pool is not None:
                 phase += ran
                 for request in done:
@@ -303,7 +306,7 @@ class HeadRunner(PlainRunner):
                         boundaries[(phase - tokens) % size] += 1
                 else:
                     note_span((request, now_ms, decode_steps, 0))
-                    done.append(request)
+                    done = [*done, request]
                     if pool is not None:
                         free_blocks += -(-known[request] // size)
                         held_blocks -= -(-known[request] // size)
