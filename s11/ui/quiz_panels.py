@@ -19,6 +19,8 @@ STYLE = f"""<style>
 [class*="st-key-card_"] [data-testid="stRadio"] p{{font-size:1rem}}
 [class*="st-key-card_"] [data-testid="stRadio"]>label{{margin-bottom:.5rem}}
 [class*="st-key-card_"] [data-testid="stRadio"] [role="radiogroup"]{{gap:.4rem}}
+[data-testid="stRadioOption"]:not([data-selected])>div>div:first-child
+{{box-shadow:inset 0 0 0 1.5px light-dark(#6B7684,#A3AFBD)}}
 .quiz-score{{font-size:1rem}}
 .quiz-score ol{{list-style:none;display:flex;flex-wrap:wrap;gap:.35rem;padding:0;margin:.4rem 0 0}}
 .quiz-score li{{margin:0;padding:.1rem .55rem;border-radius:1rem;font-size:.875rem;
