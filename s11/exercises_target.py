@@ -94,8 +94,8 @@ def target_exercise(solution: TargetSolution) -> Exercise:
             f"A prompt of {count(asked.prompt_tokens, 'token')} arrives beside "
             f"{count(asked.users, 'stream')}. A step takes {step_formula(LinearCost())}. "
             f"No stream may wait longer than {ms(asked.target_ms)} between two tokens. How large "
-            "may a chunk be, what is then the longest stall, and when does the prompt have its first "
-            "token? Work it out by hand, then check."
+            "may a chunk be, what is then the longest stall, and when does the prompt have its "
+            "first token? Work it out by hand, then check."
         ),
         look_for=(
             "drag the chunk size, and watch the bars against the dashed target line: the height "

@@ -46,7 +46,7 @@ class BudgetSteps:
     def title(self) -> str:
         """The finding, in about 45 characters."""
         off = "never" if self.never else "at once"
-        return f"Off: {off}. On: {count(self.steps, 'step')}, {ms(self.ttft_ms)}"
+        return f"Off: {off}. On: {count(self.steps, 'step')}"
 
     @property
     def caption(self) -> list[str]:
@@ -55,7 +55,7 @@ class BudgetSteps:
         return [
             f"prompt {count(asked.prompt_tokens, 'token')}, {count(asked.users, 'stream')}, "
             f"budget {asked.budget_tokens:,}",
-            "tokens in each step after the prompt's arrival, s11",
+            f"first token after {ms(self.ttft_ms)}; tokens in each step, s11",
         ]
 
 

@@ -46,7 +46,7 @@ class TargetCurve:
     def title(self) -> str:
         """The finding, in about 45 characters."""
         target = f"{self.numbers.target_ms:g} ms"
-        return f"Up to {count(self.best_tokens, 'token')} keep {target}"
+        return f"{count(self.best_tokens, 'token')} keep {target}"
 
     @property
     def caption(self) -> list[str]:

@@ -25,12 +25,13 @@ from s11.ui.exercises_controls import case_control, other_numbers_button, stops_
 from s11.ui.exercises_predictions import predictions
 from s11.ui.frame import chart, picture_control
 from s11.ui.numbers import numbers_fold
-from s11.ui.page_links import LINKS_CSS, page_links
+from s11.ui.page_links import page_links
+from s11.ui.quiz_style import SHARED_CSS
 
 MASK_CHUNK, MASK_CACHED = 8, 24
 PAGE = "exercises"
 STYLE = f"""<style>
-{LINKS_CSS}
+{SHARED_CSS}
 .block-container h2{{font-size:1.4rem;padding:1rem 0 .25rem}}
 [class*="st-key-work_"] ol code{{display:block;width:fit-content;margin:.1rem 0 .35rem}}
 [class*="st-key-work_"] code{{white-space:normal;overflow-wrap:anywhere;
@@ -38,6 +39,7 @@ color:inherit;font-size:.95em}}
 @media (max-width:640px){{
 .block-container h2{{font-size:1.15rem}}
 [class*="st-key-exercise-"] .modebar-container{{top:auto !important;bottom:54px}}
+[class*="st-key-exercise-bug"] .modebar-container{{bottom:100px}}
 }}
 </style>"""
 
@@ -72,7 +74,7 @@ def _target() -> None:
     solution = state.target_solution(numbers)
     exercise = target_exercise(solution)
     _task(1, exercise, header)
-    predictions(exercise, numbers)
+    predictions(1, exercise, numbers)
 
     def picture() -> None:
         given = state.prediction(exercise.name, numbers)
@@ -90,7 +92,7 @@ def _target() -> None:
             filename="s11-exercise-target",
         )
 
-    _solution(exercise, picture)
+    _solution(1, exercise, picture)
 
 
 def _budget() -> None:
@@ -105,7 +107,7 @@ def _budget() -> None:
     solution = state.budget_solution(numbers)
     exercise = budget_exercise(solution)
     _task(2, exercise, header)
-    predictions(exercise, numbers)
+    predictions(2, exercise, numbers)
 
     def picture() -> None:
         info = budget_steps(solution)
@@ -120,7 +122,7 @@ def _budget() -> None:
             filename="s11-exercise-budget",
         )
 
-    _solution(exercise, picture)
+    _solution(2, exercise, picture)
 
 
 def _bug() -> None:
@@ -148,7 +150,7 @@ def _bug() -> None:
         key="exercise_bug_table",
         filename="s11-exercise-bug",
     )
-    predictions(exercise, numbers)
+    predictions(3, exercise, numbers)
 
     def picture() -> None:
         mask = mask_info(chunk_tokens=MASK_CHUNK, cached_tokens=MASK_CACHED, fault=numbers.fault)
@@ -164,7 +166,7 @@ def _bug() -> None:
             filename="s11-exercise-mask",
         )
 
-    _solution(exercise, picture)
+    _solution(3, exercise, picture)
 
 
 def _numbers_row(name: str, *controls: Callable[[], None]) -> None:
@@ -184,9 +186,9 @@ def _task(number: int, exercise: Exercise, header: st.delta_generator.DeltaGener
     st.markdown(f"**What to look for there:** {exercise.look_for}")
 
 
-def _solution(exercise: Exercise, picture: Callable[[], None]) -> None:
+def _solution(number: int, exercise: Exercise, picture: Callable[[], None]) -> None:
     fold = st.expander(
-        f"Worked solution: {exercise.title[0].lower()}{exercise.title[1:]}",
+        f"Worked solution of exercise {number}",
         icon=":material/lightbulb:",
         on_change="rerun",
         key=f"work_{exercise.name}_fold",

@@ -20,7 +20,7 @@ class Told:
     sentence: str
 
 
-def predictions(exercise: Exercise, numbers: object) -> None:
+def predictions(number: int, exercise: Exercise, numbers: object) -> None:
     """Lay the fields in a form, and under them what is right and wrong about them."""
     with st.container(key=f"guess_{exercise.name}"), st.form(f"form_{exercise.name}"):
         places = st.columns(len(exercise.quantities), vertical_alignment="bottom")
@@ -36,7 +36,7 @@ def predictions(exercise: Exercise, numbers: object) -> None:
                 persist_state="session",
             )
         st.form_submit_button(
-            f"Check: {exercise.title}",
+            f"Check exercise {number}",
             on_click=state.take,
             args=(exercise, numbers),
             key=f"check_{exercise.name}",

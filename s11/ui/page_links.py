@@ -10,11 +10,6 @@ from s11.quiz import PageLink
 NEW_TAB = (
     '<span aria-hidden="true">&nbsp;↗</span><span class="s11-aside"> (opens in a new tab)</span>'
 )
-LINKS_CSS = (
-    ".s11-aside{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);"
-    "white-space:nowrap}"
-)
-"""Words for those who hear the page, out of others' sight."""
 
 
 def page_links(lead: str, label: str, links: Iterable[PageLink]) -> str:

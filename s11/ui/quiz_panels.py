@@ -10,17 +10,16 @@ from s11.quiz import Question, Score
 from s11.quiz_questions import questions
 from s11.ui import quiz_state as state
 from s11.ui.frame import plain
-from s11.ui.page_links import LINKS_CSS, page_links
+from s11.ui.page_links import page_links
+from s11.ui.quiz_style import SHARED_CSS
 
 SIGNS = {True: ("✓", "right"), False: ("✗", "wrong"), None: ("–", "open")}
 STYLE = f"""<style>
-{LINKS_CSS}
+{SHARED_CSS}
 [class*="st-key-card_"] h2{{font-size:1.15rem;padding:0}}
 [class*="st-key-card_"] [data-testid="stRadio"] p{{font-size:1rem}}
 [class*="st-key-card_"] [data-testid="stRadio"]>label{{margin-bottom:.5rem}}
 [class*="st-key-card_"] [data-testid="stRadio"] [role="radiogroup"]{{gap:.4rem}}
-[data-testid="stRadioOption"]:not([data-selected])>div>div:first-child
-{{box-shadow:inset 0 0 0 1.5px light-dark(#6B7684,#A3AFBD)}}
 .quiz-score{{font-size:1rem}}
 .quiz-score ol{{list-style:none;display:flex;flex-wrap:wrap;gap:.35rem;padding:0;margin:.4rem 0 0}}
 .quiz-score li{{margin:0;padding:.1rem .55rem;border-radius:1rem;font-size:.875rem;
