@@ -23,15 +23,17 @@ MODEL, GPU, GPU_TITLE = "llama-3.1-8b", "h100", "H100"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Starved:
-    """A prompt longer than the budget, first in the queue, and a short one behind it.
+    """A prompt longer than the budget, first in the queue, alone and with a short one behind it.
 
-    never_scheduled: requests that wait for ever with chunking off.
-    The rest is of the same load with chunking on.
+    never_scheduled: of the two, those that wait for ever with chunking off.
+    steps, ttft_ms, fullest_step_tokens: of the prompt alone, with chunking on.
+    first_of_two_ms, behind_ttft_ms: the TTFT of both, with chunking on.
     """
 
     never_scheduled: int
     steps: int
     ttft_ms: float
+    first_of_two_ms: float
     behind_ttft_ms: float
     prefill_ms: float
     fullest_step_tokens: int
@@ -41,20 +43,19 @@ def starved() -> Starved:
     """Run the load that starves, with chunking off and on."""
     scenario = chapter_scenario(prompt_tokens=PROMPT_TOKENS, streaming_users=USERS)
     behind = Request(request_id="behind", prompt_tokens=BEHIND_TOKENS)
-    chunked = Experiment(
-        workload=replace(scenario, requests=(*scenario.requests, behind)),
-        limits=EngineLimits(token_budget=BUDGET_TOKENS, chunk_tokens=None),
+    alone = Experiment(
+        workload=scenario, limits=EngineLimits(token_budget=BUDGET_TOKENS, chunk_tokens=None)
     )
-    whole, cut = simulate(chunked.chunking_off()), simulate(chunked)
-    steps, slices = cut.prefilling.steps, cut.prefilling.slices
-    ttft_ms = request_metrics(cut).ttft_ms.tolist()
+    both = replace(alone, workload=replace(scenario, requests=(*scenario.requests, behind)))
+    steps = simulate(alone).steps
+    first_ms, second_ms = request_metrics(simulate(both)).ttft_ms.tolist()
     return Starved(
-        never_scheduled=len(whole.never_scheduled),
-        steps=int((slices.request == 0).sum()),
-        ttft_ms=ttft_ms[0],
-        behind_ttft_ms=ttft_ms[1],
-        prefill_ms=chunked.cost.step_ms(prefill_tokens=PROMPT_TOKENS, decode_tokens=0)
-        - chunked.cost.step_ms(prefill_tokens=0, decode_tokens=0),
+        never_scheduled=len(simulate(both.chunking_off()).never_scheduled),
+        steps=int((steps.prefill_tokens > 0).sum()),
+        ttft_ms=float(request_metrics(simulate(alone)).ttft_ms[0]),
+        first_of_two_ms=first_ms,
+        behind_ttft_ms=second_ms,
+        prefill_ms=float(steps.prefill_ms.sum()),
         fullest_step_tokens=int((steps.prefill_tokens + steps.decode_tokens).max()),
     )
 
@@ -83,16 +84,17 @@ def starvation_question() -> Question:
             Answer(
                 "The short requests behind it may overtake it now.",
                 "Nobody overtakes: the order stays first come, first served. The long prompt "
-                f"itself begins in the first step that sees it, and has its first token after "
-                f"{ms(told.ttft_ms)}; the request behind it has its own no sooner, after "
+                "itself begins in the first step that sees it. With "
+                f"{count(BEHIND_TOKENS, 'token')} of another request behind it, it has its first "
+                f"token after {ms(told.first_of_two_ms)}, and the other no sooner, after "
                 f"{ms(told.behind_ttft_ms)}.",
             ),
             Answer(
                 "It takes what is left of the budget in each step, so it always moves on.",
                 f"Beside {USERS} decodes {left:,} tokens are left in a step, and the prompt takes "
                 f"them: {steps}, first token after {ms(told.ttft_ms)}. Indivisible, it waits for "
-                f"{prompt} tokens in one step, which no step has, and "
-                f"{count(told.never_scheduled, 'request')} wait for ever.",
+                f"{prompt} tokens in one step, which no step has: with one request behind it, "
+                f"{told.never_scheduled} wait for ever.",
                 right=True,
             ),
             Answer(

@@ -50,15 +50,14 @@ def test_every_feedback_has_a_figure_and_says_something_else(name):
 
 
 def test_starvation_figures():
-    # Beside 24 decodes 8,192 - 24 = 8,168 tokens are left: four full steps of
-    # 4 + 0.018 * 8,168 + 0.05 * 24 = 152.224 ms, then 96 tokens and the 512 of the request behind:
-    # 4 + 0.018 * 608 + 1.2 = 16.144 ms. In all 625.04 ms, for both of them.
+    # Beside 24 decodes 8,192 - 24 = 8,168 tokens are left: 32,768 / 8,168 = 4.01, so 5 steps of
+    # 4 + 0.05 * 24 = 5.2 ms each and 0.018 * 32,768 = 589.824 ms of prefill: 615.824 ms. The 512
+    # tokens behind fit in the fifth step, 0.018 * 512 = 9.216 ms more, for both: 625.04 ms.
     right = feedback("starvation", 3)
     assert "8,168 tokens are left" in right
-    assert "5 steps, first token after 625 ms" in right
-    assert "2 requests wait for ever" in right
+    assert "5 steps, first token after 616 ms" in right
+    assert "with one request behind it, 2 wait for ever" in right
     assert feedback("starvation", 2).count("625 ms") == 2
-    # 0.018 * 32,768 = 589.824 ms of prefill, wherever it is cut.
     assert "590 ms of prefill" in feedback("starvation", 1)
     assert "8,192 tokens, of which 24 are decodes" in feedback("starvation", 4)
 

@@ -52,7 +52,7 @@ def style() -> None:
 def exercises_page() -> None:
     """Show the three exercises."""
     st.markdown(
-        "Read the task, open its numbers in the app, predict, and check. The "
+        "Read the task, predict, and check; the start link opens its numbers in the app. The "
         "solution behind the fold is worked out with the numbers that stand here: change them, "
         "and the exercise is a new one."
     )

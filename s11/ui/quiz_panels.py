@@ -20,6 +20,7 @@ STYLE = f"""<style>
 [class*="st-key-card_"] [data-testid="stRadio"] p{{font-size:1rem}}
 [class*="st-key-card_"] [data-testid="stRadio"]>label{{margin-bottom:.5rem}}
 [class*="st-key-card_"] [data-testid="stRadio"] [role="radiogroup"]{{gap:.4rem}}
+.st-key-single :is([data-testid="stRadio"],[data-testid="stAlert"]) p{{font-size:1.25rem}}
 .quiz-score{{font-size:1rem}}
 .quiz-score ol{{list-style:none;display:flex;flex-wrap:wrap;gap:.35rem;padding:0;margin:.4rem 0 0}}
 .quiz-score li{{margin:0;padding:.1rem .55rem;border-radius:1rem;font-size:.875rem;
@@ -62,13 +63,15 @@ def quiz_page() -> None:
         help="Forgets all answers and the score.",
     )
     cards = state.shown()
-    for left in range(0, len(cards), 2):
-        row = cards[left : left + 2]
-        for place, (number, question) in zip(
-            st.columns([7, 4]) if len(cards) == 1 else st.columns(2), row, strict=False
-        ):
-            with place:
-                _card(number, question)
+    if len(cards) == 1:
+        with st.container(key="single").columns([7, 3])[0]:
+            _card(*cards[0])
+    else:
+        for left in range(0, len(cards), 2):
+            row = cards[left : left + 2]
+            for place, (number, question) in zip(st.columns(2), row, strict=False):
+                with place:
+                    _card(number, question)
     _look_again()
 
 
