@@ -126,7 +126,7 @@ def test_one_question_by_link(page):
     assert VIEWS[1:] == tuple(str(number + 1) for number in range(len(questions())))
 
 
-@pytest.mark.parametrize("value", ["0", "7", "1e400", "", "x" * 500, "<b>"])
+@pytest.mark.parametrize("value", ["0", "1e400", "x" * 500])
 def test_hostile_link_gives_a_note_and_all_questions(page, value):
     app = page(question=value, other="1")
     assert not app.exception
