@@ -20,7 +20,9 @@ STYLE = f"""<style>
 [class*="st-key-card_"] [data-testid="stRadio"] p{{font-size:1rem}}
 [class*="st-key-card_"] [data-testid="stRadio"]>label{{margin-bottom:.5rem}}
 [class*="st-key-card_"] [data-testid="stRadio"] [role="radiogroup"]{{gap:.4rem}}
+@media (min-width:641px){{
 .st-key-single :is([data-testid="stRadio"],[data-testid="stAlert"]) p{{font-size:1.25rem}}
+}}
 .quiz-score{{font-size:1rem}}
 .quiz-score ol{{list-style:none;display:flex;flex-wrap:wrap;gap:.35rem;padding:0;margin:.4rem 0 0}}
 .quiz-score li{{margin:0;padding:.1rem .55rem;border-radius:1rem;font-size:.875rem;
