@@ -82,6 +82,8 @@ ROWS = (
     }
     | {"prefix_blocks", "step_tables", "step_reasons", "step_story"}
     | {"over_time", "worst_stalls"}
+    | {"quiz", "quiz_attention", "quiz_questions", "quiz_schedule", "quiz_trade_off"}
+    | {"exercises", "exercises_budget", "exercises_bug", "exercises_target"}
     | {"suffering", "unserved", "metric_rows", "comparison"},
     {"figures"},
     {"s11"} | COMMAND_LINE,  # "s11" is s11/__init__.py
