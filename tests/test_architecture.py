@@ -82,7 +82,9 @@ ROWS = (
     }
     | {"prefix_blocks", "step_tables", "step_reasons", "step_story"}
     | {"over_time", "worst_stalls"}
-    | {"suffering", "unserved", "metric_rows", "comparison"},
+    | {"suffering", "unserved", "metric_rows", "comparison"}
+    | {"engine_commands", "engine_knobs"}
+    | {"myths_flops", "myths_itl", "myths_smaller", "myths_mixing"},
     {"figures"},
     {"s11"} | COMMAND_LINE,  # "s11" is s11/__init__.py
     {"ui"},
