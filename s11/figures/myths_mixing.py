@@ -10,7 +10,7 @@ from s11.figures.myths_bars import Bar, Panel, Part, bars_figure
 from s11.figures.piggyback_looks import SIMULATED, machine_line
 from s11.figures.theme import FIXED, HAND_OVER, PREFILL, Spec
 from s11.myths_mixing import CHUNK_TOKENS, STEP_TOKENS, TOKENS_EACH, Way, Ways
-from s11.words import count, ms, times
+from s11.words import count, ms
 
 LOOKS = {
     Way.MIXED: Part(name="mixed steps", colour=PREFILL, pattern="/"),
@@ -32,15 +32,13 @@ LITTLE = 1.05  # of the best: still called as good
 
 def mixing_title(told: Ways) -> str:
     """Return the finding: on what mixing loses, or that it does not."""
-    lost = _lost(told)
-    if not lost:
-        return "Nothing to mix: every way is the same"
-    if len(lost) == len(_shown(told)):
-        return "Mixed steps lose on everything here"
-    name = next(iter(lost))
-    best = min(told.values(name).values())
-    factor = times(told.values(name)[Way.MIXED] / best)
-    return f"Mixed steps: {factor} the best {FIGURES[name][1]}"
+    for name in ("itl_p50_ms", "ttft_p50_ms", "longest_stall_ms"):
+        values = told.values(name)
+        if values and values[Way.MIXED] > LITTLE * min(values.values()):
+            what = FIGURES[name][1]
+            mixed, apart = ms(values[Way.MIXED]), ms(min(values.values()))
+            return f"{what[0].upper()}{what[1:]}: {mixed} mixed, {apart} apart"
+    return "Nothing to mix: every way is the same"
 
 
 def mixing_figure(told: Ways, machine: Deployment) -> Spec:
@@ -80,14 +78,12 @@ def mixing_words(told: Ways) -> str:
     for name in _shown(told):
         values, what = told.values(name), FIGURES[name][1]
         best = min(values.values())
-        winners = [way for way in values if values[way] <= LITTLE * best]
+        winners = [str(way) for way in values if values[way] <= LITTLE * best]
         each = ", ".join(f"{ms(value)} with {way}" for way, value in values.items())
         if len(winners) == len(values):
             sentences.append(f"The {what} is much the same every way: {each}.")
-        elif Way.MIXED in winners:
-            sentences.append(f"On the {what}, mixing is best or as good: {each}.")
         else:
-            sentences.append(f"On the {what}, mixing loses: {each}.")
+            sentences.append(f"The {what} is shortest with {' and '.join(winners)}: {each}.")
     return " ".join([*sentences, _why(told)])
 
 
@@ -113,16 +109,6 @@ def mixing_columns(told: Ways) -> Mapping[str, Sequence[Any]]:
 
 def _shown(told: Ways) -> list[str]:
     return [name for name in FIGURES if told.values(name)]
-
-
-def _lost(told: Ways) -> list[str]:
-    """Return the figures on which another way is better, the widest miss first."""
-    misses = {
-        name: values[Way.MIXED] / min(values.values())
-        for name in _shown(told)
-        if (values := told.values(name))
-    }
-    return sorted((n for n in misses if misses[n] > LITTLE), key=lambda n: -misses[n])
 
 
 def _why(told: Ways) -> str:
