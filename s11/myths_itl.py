@@ -18,7 +18,7 @@ from s11.metrics import Metrics, measure
 from s11.simulator import simulate
 from s11.workload import chapter_scenario
 
-TOKENS_EACH, LEAD_IN_STEPS = 200, 20
+TOKENS_EACH, LEAD_IN_STEPS = 100, 10
 MOST_CHUNKS = TOKENS_EACH - LEAD_IN_STEPS
 KEPT = 64
 

@@ -8,7 +8,7 @@ import pytest
 from s11.catalog import MODELS, Deployment, Model
 from s11.costs import LinearCost, RooflineCost
 from s11.myths_flops import prefill_work
-from s11.myths_itl import TOKENS_EACH, gaps_both
+from s11.myths_itl import gaps_both
 from s11.myths_mixing import Load, Way, Ways, ways
 from s11.myths_smaller import sizes_to_try, sizes_tried
 
@@ -72,27 +72,27 @@ def test_fp8_halves_the_weights_alone() -> None:
     assert half.cached_kv_bytes.tolist() == full.cached_kv_bytes.tolist()
 
 
-@pytest.mark.parametrize(("chunk", "chunks"), [(1024, 8), (64, 128), (8192, 1), (3000, 3)])
+@pytest.mark.parametrize(("chunk", "chunks"), [(1024, 8), (128, 64), (8192, 1), (3000, 3)])
 def test_mean_gap_is_the_same_and_the_longest_is_not(chunk: int, chunks: int) -> None:
-    """200 tokens each, and 0.018 ms for each of 8,192 prompt tokens, however they are cut."""
+    """100 tokens each, and 0.018 ms for each of 8,192 prompt tokens, however they are cut."""
     both = gaps_both(LinearCost(), prompt_tokens=8192, chunk_tokens=chunk, streaming_users=24)
-    mean_ms = DECODE_MS + 0.018 * 8192 / 200
+    mean_ms = DECODE_MS + 0.018 * 8192 / 100
     assert both.whole.metrics.itl_mean_ms == pytest.approx(mean_ms)
     assert both.chunked.metrics.itl_mean_ms == pytest.approx(mean_ms)
     assert both.whole.metrics.longest_stall_ms == pytest.approx(DECODE_MS + 0.018 * 8192)
     longest = DECODE_MS + 0.018 * min(chunk, 8192)
     assert both.chunked.metrics.longest_stall_ms == pytest.approx(longest)
     assert (both.whole.prefill_steps, both.chunked.prefill_steps) == (1, chunks)
-    assert len(both.whole.gap_ms) == len(both.chunked.gap_ms) == TOKENS_EACH
+    assert len(both.whole.gap_ms) == len(both.chunked.gap_ms) == 100
     slow = int((both.chunked.gap_ms > DECODE_MS + 0.001).sum())
     assert slow == chunks
 
 
 def test_more_chunks_than_tokens_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"chunks: 256 .*180"):
-        gaps_both(LinearCost(), prompt_tokens=8192, chunk_tokens=32, streaming_users=24)
+    with pytest.raises(ValueError, match=r"chunks: 128 .*90"):
+        gaps_both(LinearCost(), prompt_tokens=8192, chunk_tokens=64, streaming_users=24)
     with pytest.raises(ValueError, match="streaming_users: 0"):
-        gaps_both(LinearCost(), prompt_tokens=8192, chunk_tokens=64, streaming_users=0)
+        gaps_both(LinearCost(), prompt_tokens=8192, chunk_tokens=128, streaming_users=0)
 
 
 def test_sizes_and_their_floor_by_hand() -> None:

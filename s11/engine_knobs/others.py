@@ -1,17 +1,17 @@
 """The knobs of llama.cpp and LMDeploy, whose schedulers are not simulated as they come.
 
-Read in tools/server/README.md of llama.cpp (main of 2026) and in lmdeploy/cli/utils.py and
-lmdeploy/messages.py of LMDeploy (copies of main of 2025).
+Read in stored copies of tools/server/README.md of llama.cpp and of lmdeploy/cli/utils.py and
+lmdeploy/messages.py of LMDeploy.
 """
 
 from __future__ import annotations
 
 from s11.engine_knobs.row import LLAMA_CPP, LMDEPLOY, EngineKnob
 
-SERVER = "tools/server/README.md, main of 2026"
-LLAMA_VERSION = "llama-server, main of 2026"
-CLI = "lmdeploy/cli/utils.py and lmdeploy/messages.py, main of 2025"
-LMDEPLOY_VERSION = "TurboMind, main of 2025"
+SERVER = "tools/server/README.md at commit 00dc805"
+LLAMA_VERSION = "llama-server, 2026"
+CLI = "lmdeploy/messages.py at commit 9f134dc; lmdeploy/cli/utils.py, a copy of 2025"
+LMDEPLOY_VERSION = "TurboMind, 2025"
 
 LLAMA_CPP_KNOBS = (
     EngineKnob(
@@ -82,7 +82,7 @@ LMDEPLOY_KNOBS = (
         engine=LMDEPLOY,
         flag="--max-prefill-token-num",
         default="8,192",
-        version="TurboMind, main of 2025; PyTorch engine 4,096 there, 8,192 in a later copy",
+        version="TurboMind, 2025; PyTorch engine 4,096 there, 8,192 in a later copy",
         meaning="Most prompt tokens of one iteration; longer prompts are cut to it.",
         knob="chunk_tokens",
         values=(8_192, 4_096),
@@ -140,7 +140,7 @@ LMDEPLOY_KNOBS = (
         engine=LMDEPLOY,
         flag="--cache-max-entry-count",
         default="0.8 of what the weights leave",
-        version="since v0.2.2; main of 2025",
+        version="since v0.2.2; 2025",
         meaning="Share of the free GPU memory for the KV pool.",
         source=CLI,
     ),

@@ -17,6 +17,7 @@ class EngineKnob:
     meaning: what it does, in one sentence.
     knob: the field of `EngineLimits` that it turns; None: it is not simulated.
     values: the defaults as values of that field, the largest GPU's first.
+    note: how far our knob is the same.
     source: the document or source file, as read in November 2026.
     unverified: what could not be read there; "" where nothing is open.
     """
@@ -30,6 +31,7 @@ class EngineKnob:
     also: str = ""
     knob: str | None = None
     values: tuple[int | bool, ...] = ()
+    note: str = ""
     unverified: str = ""
 
     def columns(self) -> dict[str, str]:
@@ -41,6 +43,7 @@ class EngineKnob:
             "version": self.version,
             "meaning": self.meaning,
             "s11_knob": self.knob or "",
+            "note": self.note,
             "source": self.source,
             "not_verified": self.unverified,
         }

@@ -1,26 +1,27 @@
 """TensorRT-LLM's knobs.
 
-Read in tensorrt_llm/llmapi/llm_args.py and tensorrt_llm/commands/serve.py, copies of main of 2026
-(1.x), and in docs/source/features/paged-attention-ifb-scheduler.md.
+Read in stored copies of tensorrt_llm/llmapi/llm_args.py and tensorrt_llm/commands/serve.py (1.x,
+2026), and in docs/source/features/paged-attention-ifb-scheduler.md.
 """
 
 from __future__ import annotations
 
 from s11.engine_knobs.row import TENSORRT_LLM, EngineKnob
 
-ARGS = "tensorrt_llm/llmapi/llm_args.py, main of 2026"
-VERSION = "1.x, main of 2026"
+ARGS = "tensorrt_llm/llmapi/llm_args.py, a copy of 2026"
+DOCUMENT = "docs/source/features/paged-attention-ifb-scheduler.md at commit 0c6a62a"
+VERSION = "1.x, 2026"
 
 TENSORRT_LLM_KNOBS = (
     EngineKnob(
         engine=TENSORRT_LLM,
         flag="max_num_tokens",
         default="8,192",
-        version="since v0.11; 1.x, main of 2026",
+        version="since v0.11; 1.x, 2026",
         meaning="Most tokens in one step, generation and context together.",
         knob="token_budget",
         values=(8_192,),
-        source=f"{ARGS}; docs/source/features/paged-attention-ifb-scheduler.md",
+        source=f"{ARGS}; {DOCUMENT}",
     ),
     EngineKnob(
         engine=TENSORRT_LLM,
@@ -40,7 +41,7 @@ TENSORRT_LLM_KNOBS = (
         meaning="Chunked context: cut a prompt to what is left of the budget, in whole blocks.",
         knob="chunking",
         values=(False,),
-        source=f"{ARGS}; the document advises to turn it on",
+        source=f"{ARGS}; {DOCUMENT} (which advises to turn it on)",
     ),
     EngineKnob(
         engine=TENSORRT_LLM,

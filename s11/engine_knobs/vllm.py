@@ -1,16 +1,17 @@
 """vLLM's knobs.
 
-Read in vllm/config/scheduler.py, vllm/config/cache.py and vllm/engine/arg_utils.py
-(`get_batch_defaults`), copies of main of 2025 and 2026, and in the pull requests that are named.
+Read in stored copies of vllm/config/scheduler.py, vllm/config/cache.py and
+vllm/engine/arg_utils.py (`get_batch_defaults`), and in the pull requests that are named.
 """
 
 from __future__ import annotations
 
 from s11.engine_knobs.row import VLLM, EngineKnob
 
-SCHEDULER = "vllm/config/scheduler.py, main of 2026"
-CACHE = "vllm/config/cache.py, main of 2026"
-BATCH = "vllm/engine/arg_utils.py, get_batch_defaults, main of 2026"
+SCHEDULER = "vllm/config/scheduler.py at commit 1f8758d"
+NEWER = "vllm/config/scheduler.py, a copy of mid-2026"
+CACHE = "vllm/config/cache.py at commit c1d8642"
+BATCH = "vllm/engine/arg_utils.py, get_batch_defaults, copies of 2025 and 2026"
 
 VLLM_KNOBS = (
     EngineKnob(
@@ -28,7 +29,7 @@ VLLM_KNOBS = (
         engine=VLLM,
         flag="--long-prefill-token-threshold",
         default="0: no cap",
-        version="V1, main of 2026",
+        version="V1",
         meaning="Most prompt tokens of one request in one step, so that others fit in too.",
         knob="chunk_tokens",
         source=SCHEDULER,
@@ -77,24 +78,26 @@ VLLM_KNOBS = (
         meaning="Let prompts begin only in every n-th step, the same one on all ranks.",
         knob="prefill_interval",
         values=(1,),
-        source=SCHEDULER,
+        source=NEWER,
+        note="ours holds every scheduler back, not data-parallel ranks alone",
     ),
     EngineKnob(
         engine=VLLM,
         flag="--scheduler-reserve-full-isl",
         default="on",
-        version="main of mid-2026",
+        version="V1, mid-2026",
         meaning="Admit a prompt only where all of it fits in the free KV blocks.",
         knob="reserve_full_prompt",
         values=(True,),
-        source=SCHEDULER,
-        unverified="since which version; the engines of this app have it off",
+        source=NEWER,
+        note="off in the engines of this app",
+        unverified="since which version it is on",
     ),
     EngineKnob(
         engine=VLLM,
         flag="--scheduling-policy",
         default="fcfs",
-        version="V1, main of 2026",
+        version="V1",
         meaning="Who is admitted next: first come, first served, or by priority.",
         source=SCHEDULER,
     ),
@@ -112,17 +115,17 @@ VLLM_KNOBS = (
         engine=VLLM,
         flag="--block-size",
         default="16",
-        version="CUDA, main of 2026; other platforms set their own",
+        version="V1 on CUDA; other platforms set their own",
         meaning="Tokens in one KV block.",
         knob="block_size",
         values=(16,),
-        source=CACHE,
+        source=f"{CACHE}; DEFAULT_BLOCK_SIZE in a copy of 2026",
     ),
     EngineKnob(
         engine=VLLM,
         flag="--num-gpu-blocks-override",
         default="none: measured at start",
-        version="V1, main of 2026",
+        version="V1",
         meaning="KV blocks in the pool, in place of those that were measured.",
         knob="kv_blocks",
         source=CACHE,
@@ -140,9 +143,9 @@ VLLM_KNOBS = (
         engine=VLLM,
         flag="--max-model-len",
         default="none: the model's own",
-        version="V1, main of 2026",
+        version="V1",
         meaning="Longest sequence that is served, prompt and answer.",
         knob="max_model_len",
-        source="vllm/config/model.py, main of 2026",
+        source="docs/cli/serve, stable of 2026",
     ),
 )

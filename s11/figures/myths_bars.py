@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from s11.figures.theme import INK, MUTED, PAPER, Spec, axis, bottom_legend, layout
 
-BAR_PX, PANEL_HEAD_PX, PANEL_GAP_PX, LEGEND_PX = 36, 24, 14, 40
+BAR_PX, PANEL_HEAD_PX, PANEL_GAP_PX = 36, 24, 14
+LEGEND_PX, LEGEND_ENTRY_PX = 66, 96  # three rows on a phone
 TEXT_ROOM = 1.36  # of the longest bar: its figure stands behind it, on a phone too
 LABEL_PX = 104
 
@@ -66,7 +67,7 @@ def bars_figure(
         "annotations": [],
     }
     if legend:
-        spec["legend"] = bottom_legend()
+        spec["legend"] = {**bottom_legend(), "entrywidth": LEGEND_ENTRY_PX}
     data: list[Spec] = []
     seen: set[str] = set()
     top = 1.0

@@ -8,22 +8,22 @@ from typing import Any
 from s11.catalog import Deployment
 from s11.figures.myths_bars import Bar, Panel, Part, bars_figure
 from s11.figures.piggyback_looks import SIMULATED, machine_line
-from s11.figures.theme import FIXED, HAND_OVER, PREEMPTED, PREFILL, Spec
+from s11.figures.theme import FIXED, HAND_OVER, IDLE, PREEMPTED, PREFILL, Spec
 from s11.myths_flops import PrefillWork
 from s11.words import count, ms, times
 
 LINEAR = Part(name="layers' products", colour=PREFILL)
 ATTENTION = Part(name="attention", colour=PREEMPTED, pattern="/")
 WEIGHTS = Part(name="weights", colour=FIXED)
-CACHED = Part(name="K/V of earlier chunks", colour=HAND_OVER, pattern="\\")
-TIME = Part(name="prefill", colour=PREFILL)
+CACHED = Part(name="earlier K/V", colour=HAND_OVER, pattern="\\")
+TIME = Part(name="time", colour=IDLE)
 PETA, GIGA = 1e15, 1e9
 
 
 def flops_title(whole: PrefillWork, cut: PrefillWork) -> str:
     """Return the finding."""
     if cut.chunks == 1:
-        return "In one piece: nothing is read again"
+        return "In one piece: no second read"
     return f"The same FLOPs, {times(cut.read_bytes / whole.read_bytes)} the reads"
 
 
@@ -42,13 +42,13 @@ def flops_figure(whole: PrefillWork, cut: PrefillWork, machine: Deployment) -> S
                             (LINEAR, int(work.linear_flops.sum()) / PETA),
                             (ATTENTION, int(work.attention_flops.sum()) / PETA),
                         ),
-                        text=amount(work.flops / PETA, "PFLOP"),
+                        text=amount(work.flops / PETA),
                     )
                     for label, work in both
                 ),
             ),
             Panel(
-                head="Read: weights each step, earlier K/V each chunk (GB)",
+                head="Read from memory, at least (GB)",
                 unit="GB",
                 bars=tuple(
                     Bar(
@@ -57,7 +57,7 @@ def flops_figure(whole: PrefillWork, cut: PrefillWork, machine: Deployment) -> S
                             (WEIGHTS, int(work.weight_bytes.sum()) / GIGA),
                             (CACHED, int(work.cached_kv_bytes.sum()) / GIGA),
                         ),
-                        text=amount(work.read_bytes / GIGA, "GB"),
+                        text=amount(work.read_bytes / GIGA),
                     )
                     for label, work in both
                 ),
@@ -145,10 +145,10 @@ def flops_columns(whole: PrefillWork, cut: PrefillWork) -> Mapping[str, Sequence
     return columns
 
 
-def amount(value: float, unit: str) -> str:
+def amount(value: float, unit: str = "") -> str:
     """Return an amount with three figures: 0.739 PFLOP, 14 GB, 1,234 GB."""
     text = f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-    return f"{text} {unit}"
+    return f"{text} {unit}".rstrip()
 
 
 def _percent(more: float) -> str:

@@ -18,10 +18,25 @@ HEIGHT = 430
 
 
 def itl_title(both: GapsBoth) -> str:
-    """Return the finding: the means and the longest gaps."""
+    """Return the finding: by how much the mean moved, and the longest gap."""
     whole, cut = both.whole.metrics, both.chunked.metrics
-    mean = f"{_bare(whole.itl_mean_ms)} → {ms(cut.itl_mean_ms)}"
-    return f"Mean {mean}, longest {_bare(whole.longest_stall_ms)} → {ms(cut.longest_stall_ms)}"
+    mean, longest = change(whole.itl_mean_ms, cut.itl_mean_ms), _longest_change(both)
+    return f"Mean {mean}, longest gap {longest}"
+
+
+def change(before: float | None, after: float | None) -> str:
+    """Return a change in percent as people read it: −2.5%, +12%, 0%."""
+    if not before or after is None:
+        return "unknown"
+    percent = 100 * (after / before - 1)
+    if abs(percent) < 0.05:
+        return "0%"
+    text = f"{abs(percent):.1f}" if abs(percent) < 10 else f"{abs(percent):.0f}"
+    return f"{'−' if percent < 0 else '+'}{text}%"
+
+
+def _longest_change(both: GapsBoth) -> str:
+    return change(both.whole.metrics.longest_stall_ms, both.chunked.metrics.longest_stall_ms)
 
 
 def itl_figure(both: GapsBoth, machine: Deployment) -> Spec:
@@ -80,8 +95,8 @@ def itl_words(both: GapsBoth) -> str:
     assert cut.itl_mean_ms is not None
     assert whole.longest_stall_ms is not None
     assert cut.longest_stall_ms is not None
-    change = 100 * (cut.itl_mean_ms / whole.itl_mean_ms - 1)
-    moved = "does not move" if abs(change) < 0.05 else f"moves by {change:+.1f}%"
+    moved = change(whole.itl_mean_ms, cut.itl_mean_ms)
+    moved = "does not move" if moved == "0%" else f"moves by {moved}"
     factor = whole.longest_stall_ms / cut.longest_stall_ms
     shorter = f", {times(factor)} shorter" if factor >= 1.05 else ""
     slowed = both.chunked.prefill_steps
@@ -155,27 +170,39 @@ def _mean(gaps: Gaps, name: str, colour: str, dash: str) -> Spec:
 
 
 def _notes(both: GapsBoth, top: float) -> list[Spec]:
-    """Write each way's longest gap beside it."""
+    """Write each way's longest gap beside it, and the means above their lines."""
     first = int(np.argmax(both.whole.gap_ms)) + 1
     last = first + both.chunked.prefill_steps
-    whole, cut = both.whole.metrics.longest_stall_ms, both.chunked.metrics.longest_stall_ms
-    notes = [(first, whole, f"one piece: {ms(whole)}")]
-    if both.chunked.prefill_steps > 1:
-        notes.append((last, cut, f"chunks: {ms(cut)}"))
-    return [
+    whole, cut = both.whole.metrics, both.chunked.metrics
+    notes = [
+        _note(first, whole.longest_stall_ms, f"one piece: {ms(whole.longest_stall_ms)}", top),
         {
-            "text": text,
-            "x": x,
-            "xref": "x",
-            "xanchor": "left",
-            "xshift": 6,
-            "y": min(float(y or 0.0), 0.96 * top),
-            "yref": "y",
-            "yanchor": "middle" if x == first else "bottom",
-            "showarrow": False,
-            "bgcolor": PAPER,
-            "borderpad": 1,
-            "font": {"size": 13, "color": INK},
-        }
-        for x, y, text in notes
+            **_note(1, top, f"means: {_bare(whole.itl_mean_ms)} and {ms(cut.itl_mean_ms)}", top),
+            "x": 1,
+            "xref": "x domain",
+            "xanchor": "right",
+            "xshift": -4,
+            "yanchor": "top",
+        },
     ]
+    if both.chunked.prefill_steps > 1 and last < 0.6 * TOKENS_EACH:
+        text = f"chunks: {ms(cut.longest_stall_ms)}"
+        notes.append(_note(last, cut.longest_stall_ms, text, top) | {"yanchor": "bottom"})
+    return notes
+
+
+def _note(x: int, y: float | None, text: str, top: float) -> Spec:
+    return {
+        "text": text,
+        "x": x,
+        "xref": "x",
+        "xanchor": "left",
+        "xshift": 6,
+        "y": min(float(y or 0.0), 0.96 * top),
+        "yref": "y",
+        "yanchor": "middle",
+        "showarrow": False,
+        "bgcolor": PAPER,
+        "borderpad": 1,
+        "font": {"size": 13, "color": INK},
+    }

@@ -10,7 +10,7 @@ from s11.figures.myths_bars import Bar, Panel, Part, bars_figure
 from s11.figures.piggyback_looks import SIMULATED, machine_line
 from s11.figures.theme import FIXED, HAND_OVER, PREFILL, Spec
 from s11.myths_mixing import CHUNK_TOKENS, STEP_TOKENS, TOKENS_EACH, Way, Ways
-from s11.words import count, ms
+from s11.words import count, ms, times
 
 LOOKS = {
     Way.MIXED: Part(name="mixed steps", colour=PREFILL, pattern="/"),
@@ -35,10 +35,9 @@ def mixing_title(told: Ways) -> str:
     for name in ("itl_p50_ms", "ttft_p50_ms", "longest_stall_ms"):
         values = told.values(name)
         if values and values[Way.MIXED] > LITTLE * min(values.values()):
-            what = FIGURES[name][1]
-            mixed, apart = ms(values[Way.MIXED]), ms(min(values.values()))
-            return f"{what[0].upper()}{what[1:]}: {mixed} mixed, {apart} apart"
-    return "Nothing to mix: every way is the same"
+            what, factor = FIGURES[name][1], values[Way.MIXED] / min(values.values())
+            return f"{what[0].upper()}{what[1:]}: {times(factor)} when mixed"
+    return "Nothing to mix: all the same"
 
 
 def mixing_figure(told: Ways, machine: Deployment) -> Spec:

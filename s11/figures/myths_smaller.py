@@ -33,8 +33,8 @@ def smaller_title(tried: SizesTried) -> str:
     """Return the finding: from which size down nothing is gained."""
     enough = tried.enough
     if enough is tried.sizes[0]:
-        return f"Down to {enough.chunk_tokens} tokens the gap still shrinks"
-    return f"Below {count(enough.chunk_tokens, 'token')} only the TTFT grows"
+        return f"The gap shrinks down to {enough.chunk_tokens:,}"
+    return f"Below {enough.chunk_tokens:,} only the TTFT grows"
 
 
 def smaller_figure(tried: SizesTried, machine: Deployment, *, chunk_tokens: int) -> Spec:
@@ -209,13 +209,13 @@ def _notes(tried: SizesTried, low: float) -> list[Spec]:
     if tried.enough is not tried.sizes[0]:
         notes.append(
             {
-                "text": "nothing gained",
+                "text": "gap hardly shrinks",
                 "x": math.log10(tried.sizes[0].chunk_tokens / 1.15),
                 "xref": "x",
                 "xanchor": "left",
-                "y": 0.99,
+                "y": 0.36,
                 "yref": "y domain",
-                "yanchor": "top",
+                "yanchor": "middle",
                 **plain,
             }
         )

@@ -9,6 +9,7 @@ import streamlit as st
 from s11.catalog import Deployment
 from s11.engine_commands import Launch, launch_command, remarks
 from s11.engine_knobs import ENGINES
+from s11.figures.piggyback_looks import machine_line
 from s11.ui import production_state as state
 from s11.ui.machine import machine_pills
 from s11.ui.production_state import CACHING, DEFAULTS
@@ -18,20 +19,20 @@ from s11.ui.simulator_state import MAX_BUDGET, MAX_PROMPT
 
 def command_controls() -> None:
     """Lay the knobs that the commands are made from."""
-    places = st.container(key="pair_production").columns(
-        [3, 3, 3, 4, 3], vertical_alignment="bottom"
-    )
+    places = st.container(key="pair_production").columns([3, 3, 3, 3], vertical_alignment="bottom")
     with places[0]:
-        _number("budget", "Token budget (tokens)", MAX_BUDGET, "as it comes", step=512,
+        _number("budget", "Token budget (tokens)", MAX_BUDGET, step=512,
                 help="Most tokens in one step, decodes included.")  # fmt: skip
     with places[1]:
-        _number("chunk", "Chunk cap (tokens)", MAX_PROMPT, "as it comes", step=256,
+        _number("chunk", "Chunk cap (tokens)", MAX_PROMPT, step=256,
                 help="Most prompt tokens of one request in one step; for SGLang and LMDeploy of "
                 "a whole step.")  # fmt: skip
     with places[2]:
-        _number("seats", "Seats (requests)", MAX_BUDGET, "as it comes", step=32,
+        _number("seats", "Seats (requests)", MAX_BUDGET, step=32,
                 help="Most requests that run at once.")  # fmt: skip
-    with places[3]:
+    with places[3].popover("Model & GPU", icon=":material/memory:", width="stretch"):
+        machine_pills(state.MODEL_KEY, chapter=False)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         st.segmented_control(
             "Prefix caching",
             options=list(CACHING),
@@ -41,9 +42,6 @@ def command_controls() -> None:
             required=True,
             help="Keep the KV of prompts, and skip what another prompt begins with alike.",
         )
-    with places[4].popover("Model & GPU", icon=":material/memory:", width="stretch"):
-        machine_pills(state.MODEL_KEY, chapter=False)
-    with st.container(horizontal=True):
         st.toggle(
             "Chunking",
             value=DEFAULTS["chunking"],
@@ -63,6 +61,7 @@ def command_controls() -> None:
 def commands(on: Deployment) -> None:
     """Lay a command for each engine, with what it cannot say."""
     launch = state.launch(on)
+    st.markdown(f":small[For **{machine_line(on)}**]")
     for first in range(0, len(ENGINES), 2):
         for place, engine in zip(st.columns(2), ENGINES[first : first + 2], strict=False):
             with place:
@@ -93,13 +92,13 @@ def _in_the_simulator(launch: Launch) -> dict[str, str]:
     )
 
 
-def _number(key: str, label: str, most: int, placeholder: str, **options: Any) -> None:
+def _number(key: str, label: str, most: int, **options: Any) -> None:
     st.number_input(
         label,
         min_value=1,
         max_value=most,
         value=DEFAULTS[key],
-        placeholder=placeholder,
+        placeholder="as it comes",
         key=key,
         bind="query-params",
         **options,

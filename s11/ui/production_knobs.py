@@ -23,7 +23,8 @@ color:inherit;padding:.05rem .25rem;border-radius:.25rem}
 .knobs small{display:block;color:light-dark(#5A6675,#A3AFBD);font-size:.8125rem}
 .knobs a{color:light-dark(#005B8F,#8CCBF0)}
 .knobs td:nth-child(1){white-space:nowrap}
-.knobs td:nth-child(4){min-width:14rem}
+.knobs td:nth-child(3),.knobs td:nth-child(5){min-width:8.5rem}
+.knobs td:nth-child(4){min-width:13rem}
 @media (max-width:1000px){
 .knobs thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
 .knobs table,.knobs tbody,.knobs tr,.knobs td{display:block}
@@ -104,14 +105,15 @@ def _row_html(row: EngineKnob) -> str:
 
 
 def _knob_html(row: EngineKnob) -> str:
+    note = f"<small>{escape(row.note)}</small>" if row.note else ""
     if row.knob is None:
-        return "not simulated"
+        return f"not simulated{note}"
     title, address, value = KNOB_TITLES[row.knob].lower(), knob_address(row), set_value(row)
     title = title.replace("kv", "KV")
     if address is None or value is None:
-        return title
+        return f"{title}{note}"
     text = f"{value:,}" if not isinstance(value, bool) else "on" if value else "off"
-    return f'<a href="{escape(address)}" target="_self">{title}: {text}</a>'
+    return f'<a href="{escape(address)}" target="_self">{title}: {text}</a>{note}'
 
 
 def _pills(key: str, label: str, options: tuple[str, ...]) -> None:

@@ -22,6 +22,14 @@ from s11.ui.frame import chart
 from s11.ui.numbers import numbers_fold
 from s11.ui.production_state import DEFAULTS, LONG_PROMPT, PROMPT, STREAMS
 
+NAMES = {
+    "flops": "FLOPs, reads and time",
+    "mean": "gaps",
+    "smaller": "chunk sizes",
+    "mixing": "three ways",
+}
+"""By myth, what its numbers are called."""
+
 
 def myths(on: Deployment) -> None:
     """Lay the four myths on the chosen machine."""
@@ -120,7 +128,7 @@ def _shown(
     chart(spec, key=f"myth_{name}", alt=alt, filename=f"s11-myth-{name}")
     st.markdown(f"**What is true.** {words}")
     numbers_fold(
-        name,
+        NAMES[name],
         columns,
         spec,
         page="in production",

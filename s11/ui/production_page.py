@@ -17,7 +17,9 @@ STYLE = """<style>
 @media (max-width:640px){
 .block-container h2{font-size:1.15rem}
 .block-container h3{font-size:1.05rem}
-[class*="st-key-myth_"] .modebar-container{top:auto !important;bottom:40px}
+[class*="st-key-myth_"] .modebar-container{top:auto !important;bottom:48px}
+[class*="st-key-myth_flops"] .modebar-container,
+[class*="st-key-myth_mixing"] .modebar-container{top:30px !important;bottom:auto}
 }
 </style>"""
 

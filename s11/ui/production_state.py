@@ -7,7 +7,6 @@ parameter names, so that its links can be taken over.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -41,7 +40,7 @@ CACHING = {"as it comes": None, "on": True, "off": False}
 STREAMS = 24
 PROMPT, LONG_PROMPT = 8_192, 32_768
 FLOPS_CHUNKS = (256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768)
-MEAN_CHUNKS = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
+MEAN_CHUNKS = (128, 256, 512, 1024, 2048, 4096, 8192)
 SMALL_CHUNKS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
 
 DEFAULTS: dict[str, Any] = {
@@ -110,8 +109,8 @@ def launch(on: Deployment) -> Launch:
 
 
 def cost(on: Deployment) -> RooflineCost:
-    """Return the machine's step times; names and sources of the model are no part of the key."""
-    return RooflineCost(deployment=replace(on))
+    """Return the machine's step times."""
+    return RooflineCost(deployment=on)
 
 
 def prompt_tokens(on: Deployment, most: int) -> int:
