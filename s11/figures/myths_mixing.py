@@ -43,7 +43,7 @@ def mixing_title(told: Ways) -> str:
 def mixing_figure(told: Ways, machine: Deployment) -> Spec:
     """Return the Plotly spec: a panel for each figure, a bar for each way."""
     return bars_figure(
-        tuple(_panel(told, name) for name in FIGURES),
+        tuple(_panel(told, name) for name in _shown(told)),
         title=mixing_title(told),
         caption=[
             machine_line(machine),
@@ -132,17 +132,11 @@ def _why(told: Ways) -> str:
 
 
 def _panel(told: Ways, name: str) -> Panel:
-    head, _ = FIGURES[name]
-    values = told.values(name)
     return Panel(
-        head=head,
+        head=FIGURES[name][0],
         unit="ms",
         bars=tuple(
-            Bar(
-                label=LABELS[way],
-                parts=((LOOKS[way], values[way]),) if way in values else (),
-                text=ms(values[way]) if way in values else "nothing to measure",
-            )
-            for way in told.metrics
+            Bar(label=LABELS[way], parts=((LOOKS[way], value),), text=ms(value))
+            for way, value in told.values(name).items()
         ),
     )

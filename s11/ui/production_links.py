@@ -1,19 +1,16 @@
-"""Links from an engine's flag to our knob at work, and from the simulator to the commands."""
+"""Links from an engine's flag to the page where our knob of it can be seen at work."""
 
 from __future__ import annotations
 
-from html import escape
 from urllib.parse import urlencode
-
-import streamlit as st
 
 from s11.engine_knobs import ENGINE_OF_POLICY, EngineKnob
 from s11.entries import SHORT_KNOBS
+from s11.plan import EngineLimits
 from s11.presets import TITLES
 from s11.ui.compare_link import value_text
 from s11.ui.compare_requests import FIELD, ROW
-from s11.ui.machine import link_parameters
-from s11.ui.simulator_state import DEFAULTS, MAX_PROMPT, MODEL_KEY, value_of
+from s11.ui.simulator_state import DEFAULTS, MAX_PROMPT
 
 IN_SIMULATOR = {
     "token_budget": "budget",
@@ -54,8 +51,10 @@ def set_value(row: EngineKnob) -> int | bool | None:
     first = row.values[0] if row.values else None
     if isinstance(first, bool):
         return not first
-    ours = DEFAULTS.get(IN_SIMULATOR.get(row.knob, ""))
-    return EXAMPLES[row.knob] if first is None or first in (ours, 1) else first
+    ours = getattr(EngineLimits(), row.knob)
+    if row.knob in IN_SIMULATOR:
+        ours = DEFAULTS[IN_SIMULATOR[row.knob]]
+    return EXAMPLES[row.knob] if first in (None, ours, 1) else first
 
 
 def knob_address(row: EngineKnob) -> str | None:
@@ -79,24 +78,3 @@ def knob_address(row: EngineKnob) -> str | None:
         plain = f"{policy}{FIELD}{short}-{value_text(not value)}"
     parameters = {"scene": IN_COMPARE[row.knob], "engines": ROW.join([plain, changed])}
     return f"./compare?{urlencode(parameters)}"
-
-
-SHARED = ("budget", "chunk", "seats", "chunking", "mixed")
-"""The simulator's parameters that this page has too, beside the machine's."""
-
-
-def production_link() -> None:
-    """Lay the simulator's link to the engines' commands with its settings.
-
-    It belongs where the simulator runs again at every change, or it would be out of date.
-    """
-    changed = {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
-        for name in SHARED
-        if (value := value_of(name)) is not None and value != DEFAULTS[name]
-    }
-    address = f"./production?{urlencode(link_parameters(MODEL_KEY) | changed)}"
-    st.html(
-        f'<nav class="presets"><a href="{escape(address)}" target="_self">'
-        "These settings as launch commands</a></nav>"
-    )

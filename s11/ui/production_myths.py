@@ -41,7 +41,7 @@ def myths(on: Deployment) -> None:
 
 def _flops(on: Deployment) -> None:
     _claim("flops", "“Chunking adds FLOPs”")
-    _stops("flops_chunk", "Chunk size (tokens)", state.FLOPS_CHUNKS)
+    _stops("flops_chunk", "Chunk size of a long prompt (tokens)", state.FLOPS_CHUNKS)
     prompt = state.prompt_tokens(on, LONG_PROMPT)
     chunk = min(prompt, int(state.value_of("flops_chunk")))
     whole, cut = (
@@ -58,7 +58,7 @@ def _flops(on: Deployment) -> None:
 
 def _mean(on: Deployment) -> None:
     _claim("mean", "“Chunking improves the mean ITL”")
-    _stops("mean_chunk", "Chunk size (tokens)", state.MEAN_CHUNKS)
+    _stops("mean_chunk", "Chunk size beside the streams (tokens)", state.MEAN_CHUNKS)
     prompt = state.prompt_tokens(on, PROMPT)
     both = gaps_both(
         state.cost(on),
@@ -77,7 +77,7 @@ def _mean(on: Deployment) -> None:
 
 def _smaller(on: Deployment) -> None:
     _claim("smaller", "“Smaller chunks are always smoother”")
-    _stops("small_chunk", "Chunk size (tokens)", state.SMALL_CHUNKS)
+    _stops("small_chunk", "Chunk size to look at (tokens)", state.SMALL_CHUNKS)
     chunk = int(state.value_of("small_chunk"))
     tried = sizes_tried(
         state.cost(on), prompt_tokens=state.prompt_tokens(on, PROMPT), streaming_users=STREAMS
