@@ -14,11 +14,16 @@ Chart = Callable[..., Any]
 
 
 def test_from_the_simulators_machine_and_back_by_links(open_page: Open, wait_for_chart: Chart):
-    page = open_page("/?model=Llama-3.1-8B&chunk=512")
+    page = open_page("/?model=Qwen3-32B&tp=2&chunk=512")
     page.get_by_role("link", name="In production").click()
     wait_for_chart(page, "m => m.figure === 'myth-mixing'")
     expect(page.get_by_text("vllm serve meta-llama/Llama-3.1-8B")).to_be_visible()
-    slider = page.get_by_role("slider", name="Chunk size (tokens)").first
+    page.go_back()
+    wait_for_chart(page, "m => m.figure === 'timeline'")
+    page.get_by_role("link", name="These settings as launch commands").click()
+    wait_for_chart(page, "m => m.figure === 'myth-mixing'")
+    expect(page.get_by_text("Parts of this link")).to_have_count(0)
+    slider = page.get_by_role("slider", name="Chunk size of a long prompt (tokens)")
     slider.focus()
     slider.press("ArrowLeft")
     wait_for_chart(page, "m => m.figure === 'myth-flops' && m.chunk_tokens === 512")

@@ -210,7 +210,7 @@ def test_the_simulator_links_to_its_commands():
     def simulator():
         import streamlit as st
 
-        from s11.ui.production_links import production_link
+        from s11.ui.production_link import production_link
 
         st.session_state.update(budget=4096, chunk=512, seats=None, chunking=True, model="Phi-2")
         production_link()
