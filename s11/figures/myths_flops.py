@@ -92,8 +92,8 @@ def flops_words(whole: PrefillWork, cut: PrefillWork, machine: Deployment) -> st
     each = amount(cut.flops / PETA, "PFLOP")
     if cut.chunks == 1:
         return (
-            f"In one piece, the {count(cut.prompt_tokens, 'token')} take {each} and read the "
-            "weights once. Choose a smaller chunk: the first bar pair stays as it is."
+            f"In one piece, the prompt of {count(cut.prompt_tokens, 'token')} takes {each} and "
+            "reads the weights once. Choose a smaller chunk: the first bar pair stays as it is."
         )
     same = "exactly as in one piece" if whole.flops == cut.flops else "not as in one piece"
     longer = 100 * (cut.duration_ms / whole.duration_ms - 1)
