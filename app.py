@@ -28,6 +28,7 @@ page = st.navigation(
         st.Page("pages/prefix.py", title="Prefix cache", icon=":material/account_tree:"),
         st.Page("pages/check_yourself.py", title="Check yourself", icon=":material/quiz:"),
         st.Page("pages/exercises.py", title="Exercises", icon=":material/edit_note:"),
+        st.Page("pages/production.py", title="In production", icon=":material/dns:"),
     ],
     position="top",
 )

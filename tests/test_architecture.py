@@ -84,7 +84,9 @@ ROWS = (
     | {"over_time", "worst_stalls"}
     | {"quiz", "quiz_attention", "quiz_questions", "quiz_schedule", "quiz_trade_off"}
     | {"exercises", "exercises_budget", "exercises_bug", "exercises_target"}
-    | {"suffering", "unserved", "metric_rows", "comparison"},
+    | {"suffering", "unserved", "metric_rows", "comparison"}
+    | {"engine_commands", "engine_knobs"}
+    | {"myths_flops", "myths_itl", "myths_smaller", "myths_mixing"},
     {"figures"},
     {"s11"} | COMMAND_LINE,  # "s11" is s11/__init__.py
     {"ui"},
