@@ -135,12 +135,14 @@ _NAMES_AT_HOME = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = import_module(f"{__name__}.{_HOME_OF[name]}")
-    globals()[name] = value = getattr(home, _NAMES_AT_HOME.get(name, name))
-    return value
+if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOME_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        home = import_module(f"{__name__}.{_HOME_OF[name]}")
+        globals()[name] = value = getattr(home, _NAMES_AT_HOME.get(name, name))
+        return value
 
 
 def __dir__() -> list[str]:

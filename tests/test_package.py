@@ -155,6 +155,7 @@ def test_type_checkers_see_the_types_of_the_installed_package(built: Built, tmp_
         "from s11 import Experiment, measure, simulate\n"
         "reveal_type(measure(simulate(Experiment()), itl_target_ms=50.0).longest_stall_ms)\n"
         'simulate("experiment")\n'
+        "from s11 import prefil\n"
     )
     (tmp_path / "mypy.ini").write_text(
         f"[mypy]\npython_executable = {built.python}\n"
@@ -168,10 +169,11 @@ def test_type_checkers_see_the_types_of_the_installed_package(built: Built, tmp_
         text=True,
         check=False,
     )
-    told, refused, summary = checked.stdout.splitlines()
+    told, refused, unknown, summary = checked.stdout.splitlines()
     assert told == 'user.py:2: note: Revealed type is "float | None"'
     assert refused.startswith('user.py:3: error: Argument 1 to "simulate" has incompatible type')
-    assert summary.startswith("Found 1 error")
+    assert unknown.startswith('user.py:4: error: Module "s11" has no attribute "prefil"')
+    assert summary.startswith("Found 2 errors")
 
 
 def test_a_checkout_serves_its_own_app(root: Path) -> None:

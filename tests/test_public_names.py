@@ -31,7 +31,7 @@ def test_every_public_name_is_there_with_its_docstring() -> None:
 
 def test_type_checkers_are_told_the_same_names_from_the_same_modules() -> None:
     tree = ast.parse(inspect.getsource(s11))
-    (told,) = [node for node in tree.body if isinstance(node, ast.If)]
+    told = next(node for node in tree.body if isinstance(node, ast.If))
     imports = {
         (alias.asname or alias.name): (node.module, alias.name)
         for node in told.body
@@ -54,7 +54,8 @@ def test_an_unknown_name_is_refused_as_in_any_module() -> None:
 
 
 def test_importing_s11_loads_nothing_until_a_name_is_used(root: Path) -> None:
-    program = "import sys, s11; print('numpy' in sys.modules); s11.simulate; print('numpy' in sys.modules)"
+    loaded = "print('numpy' in sys.modules)"
+    program = f"import sys, s11; {loaded}; s11.simulate; {loaded}"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True
     )
