@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit
 
 import s11
 
@@ -59,3 +60,29 @@ def test_the_readmes_cells_run(root: Path) -> None:
     shown = [run(cell, names) for cell in cells(root / "README.md")]
     assert isinstance(shown[0], s11.Result)
     assert names["metrics"].longest_stall_ms == pytest.approx(23.632)
+
+
+def test_embed_options_are_those_of_the_installed_streamlit(root: Path) -> None:
+    page = (root / "docs" / "embedding.md").read_text(encoding="utf-8")
+    table = page[page.index("| option |") :].partition("\n\n")[0]
+    options = set(re.findall(r"`([a-z_]+)`", table))
+    assert len(options) == 6
+    folder = Path(streamlit.__file__).parent / "static" / "static" / "js"
+    scripts = "".join(path.read_text("utf-8") for path in folder.glob("*.js"))
+    known = {name for name in options if f"`{name}`" in scripts}
+    assert known == options
+
+
+def test_links_of_the_documentation_lead_somewhere(root: Path) -> None:
+    pages = [*root.glob("docs/*.md"), root / "README.md"]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_documented_addresses_of_pages_are_pages(root: Path) -> None:
+    page = (root / "docs" / "embedding.md").read_text(encoding="utf-8")
+    listed = page[page.index("**Which page.**") :].partition("\n- ")[0]
+    names = set(re.findall(r"`/([a-z_]+)`", listed))
+    assert len(names) >= 8
+    assert names <= {path.stem for path in root.glob("pages/*.py")}
