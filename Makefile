@@ -19,9 +19,7 @@ help:
 	@echo "make clean   remove caches; make distclean: .venv too"
 
 app: runtime
-	@$(PY) scripts/check_port.py "$(ADDRESS)" "$(PORT)"
-	@$(PY) -m streamlit run app.py --server.port "$(PORT)" --server.address "$(ADDRESS)" \
-		--server.showEmailPrompt false
+	@$(PY) -m s11 app --port "$(PORT)" --address "$(ADDRESS)"
 
 test: lint
 	@chromium=$$(scripts/find_chromium.sh --install) && export CHROMIUM="$$chromium" \

@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -41,7 +42,7 @@ class Visit:
 
 def main(address: str, wait_s: float = 0.0) -> int:
     """Visit all pages and return an exit code."""
-    address = address.rstrip("/")
+    address = address.rstrip("/")  # may end in a path, as behind a proxy
     wait_for_health(address, wait_s)
     page = fetched(f"{address}/")
     if '<div id="root">' not in page:
@@ -85,7 +86,8 @@ def visit(address: str, path: str) -> Visit:
     """Return what the first run of a page sends to a visitor."""
     stream = f"{address.replace('http', 'ws', 1)}/_stcore/stream"
     # A server with XSRF protection takes a socket from its own pages only.
-    with connect(stream, origin=Origin(address), max_size=MOST_MESSAGE_BYTES) as socket:
+    origin = Origin("{0.scheme}://{0.netloc}".format(urlsplit(address)))
+    with connect(stream, origin=origin, max_size=MOST_MESSAGE_BYTES) as socket:
         asked = BackMsg()
         asked.rerun_script.page_name = path
         asked.rerun_script.context_info.url = f"{address}/{path}"

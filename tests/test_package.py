@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import socket
 import subprocess
 import sys
 import tarfile
@@ -180,6 +181,18 @@ def test_a_checkout_serves_its_own_app(root: Path) -> None:
     assert app_command.app_folder() == root
 
 
+@pytest.fixture
+def stays_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The app would stand in the place of the process that runs the tests."""
+
+    def refuse(*arguments: object) -> None:
+        pytest.fail(f"served: {arguments}")
+
+    monkeypatch.setattr(app_command.os, "execv", refuse)
+    monkeypatch.setattr(app_command.subprocess, "call", refuse)
+
+
+@pytest.mark.usefixtures("stays_here")
 def test_without_streamlit_or_its_files_the_app_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -192,3 +205,17 @@ def test_without_streamlit_or_its_files_the_app_says_so(
     monkeypatch.setattr(app_command, "_installed", lambda: None)
     assert cli.main(["app"]) == 2
     assert capsys.readouterr().err.startswith("s11: app: this s11 came without app.py")
+
+
+@pytest.mark.usefixtures("stays_here")
+def test_an_address_or_port_that_cannot_be_had_is_told_in_a_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert cli.main(["app", "--address", "127.0.0.1", "--port", str(port)]) == 2
+    assert capsys.readouterr().err.startswith(f"s11: port: {port} on 127.0.0.1 is taken")
+    assert cli.main(["app", "--address", "no such address"]) == 2
+    assert capsys.readouterr().err.startswith("s11: address: 'no such address' is none of this")
