@@ -1,6 +1,7 @@
 """What `pip install` gives: the sdist and its wheel, built and installed without a registry."""
 
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -188,8 +189,8 @@ def stays_here(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object) -> None:
         pytest.fail(f"served: {arguments}")
 
-    monkeypatch.setattr(app_command.os, "execv", refuse)
-    monkeypatch.setattr(app_command.subprocess, "call", refuse)
+    monkeypatch.setattr(os, "execv", refuse)
+    monkeypatch.setattr(subprocess, "call", refuse)
 
 
 @pytest.mark.usefixtures("stays_here")

@@ -93,6 +93,9 @@ def test_workflows_run_what_the_makefile_has(root: Path) -> None:
     makefile = (root / "Makefile").read_text()
     ci, release = workflow(root, "ci.yml"), workflow(root, "release.yml")
     assert "make test" in commands(ci["jobs"]["test"])
+    for step in [*ci["jobs"]["test"]["steps"], *release["jobs"]["release"]["steps"]]:
+        if "make test" in step.get("run", ""):  # tests/conftest.py
+            assert step["env"]["CI"] == "false"
     assert ci["permissions"] == {"contents": "read"}
     assert release[True] == {"push": {"tags": ["v*"]}}
     made = commands(release["jobs"]["release"])
