@@ -28,7 +28,7 @@ pytestmark = pytest.mark.xdist_group("package")  # one worker builds, and the wh
 
 NEEDED = ("app.py", "pyproject.toml", "requirements.txt", "README.md", "LICENSE", "MANIFEST.in")
 FOLDERS = ("s11", "pages", "assets", ".streamlit", "tests")
-DATA = {".csv", ".json", ".jsonl", ".js", ".typed"}
+DATA = {".csv", ".json", ".jsonl", ".js", ".css", ".typed"}
 
 
 @dataclass(frozen=True)
