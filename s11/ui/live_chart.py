@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal
 
 import streamlit as st
@@ -105,7 +106,7 @@ def _script_address() -> str | None:
     from s11.figures.drawn import plotly_js
 
     source, name = plotly_js()
-    folder = context.main_script_parent / "static"  # an installed app.py lies far from here
+    folder: Path = context.main_script_parent / "static"  # an installed app.py lies far from here
     try:
         folder.mkdir(exist_ok=True)
         if not (folder / name).exists():
