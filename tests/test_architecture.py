@@ -16,6 +16,7 @@ import pytest
 COMMAND_LINE = {
     "__main__",
     "cli",
+    "app_command",
     "capacity_command",
     "commands",
     "cost_options",
