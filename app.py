@@ -26,6 +26,7 @@ page = st.navigation(
         st.Page("pages/measurements.py", title="Your measurements", icon=":material/upload_file:"),
         st.Page("pages/mask.py", title="Mask & positions", icon=":material/grid_on:"),
         st.Page("pages/prefix.py", title="Prefix cache", icon=":material/account_tree:"),
+        st.Page("pages/learn.py", title="Learn", icon=":material/school:"),
     ],
     position="top",
 )
