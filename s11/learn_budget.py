@@ -12,7 +12,7 @@ from s11.words import count, ms
 from s11.workload import chapter_scenario
 
 BUDGET_TOKENS, PROMPT_TOKENS = 512, 8192
-STREAMS = (8, 24, 64, 128, 192, 256, 320, 384)
+STREAMS = (8, 24, 64, 128, 192, 256, 320)
 
 
 def budgeted(streaming_users: int) -> Experiment:

@@ -46,7 +46,7 @@ def choice_info(target_ms: int) -> ChoiceInfo:
     return ChoiceInfo(
         points=points(),
         knee=balanced_knee(points(), waiting=False),
-        largest=largest and try_chunk(asked, largest, max_steps=MAX_STEPS).point or None,
+        largest=(largest and try_chunk(asked, largest, max_steps=MAX_STEPS).point) or None,
         target_ms=float(target_ms),
         targets_ms=(float(TARGETS_MS[0]), float(TARGETS_MS[-1])),
         caption=(

@@ -11,7 +11,7 @@ from s11.words import count, ms
 from s11.workload import chapter_scenario
 
 PROMPT_TOKENS = 8192
-CHUNKS = (128, 256, 512, 1024, 2048, 4096, 8192)
+CHUNKS = (256, 512, 1024, 2048, 4096, 8192)
 
 
 def prompt_cost(chunk_tokens: int) -> PromptCost:

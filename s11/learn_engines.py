@@ -35,6 +35,7 @@ def shown_by(preset: EnginePreset) -> Timeline:
         experiment,
         end_ms=END_ROOM * max(float(run.steps.end_ms[-1]) for run in runs),
         top_ms=TOP_ROOM * max(float(run.steps.duration_ms.max()) for run in runs),
+        about=(f"{preset.title}, as it comes",),
     )
 
 

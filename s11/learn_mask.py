@@ -54,7 +54,10 @@ def _figure(info: MaskInfo) -> Spec:
     """Return the mask on an axis of the most keys, each block named above itself."""
     figure = mask_figure(info)
     spec = figure["layout"]
-    spec["xaxis"] |= {"range": [-0.5, CACHED[-1] + CHUNK_TOKENS - 0.5], "tickvals": [*range(0, 32, 4)]}
+    spec["xaxis"] |= {
+        "range": [-0.5, CACHED[-1] + CHUNK_TOKENS - 0.5],
+        "tickvals": [*range(0, 32, 4)],
+    }
     spec["xaxis"]["title"] = {**spec["xaxis"]["title"], "text": "key: position in the prompt"}
     spec["yaxis"]["title"] = {**spec["yaxis"]["title"], "text": "query: position"}
     above = {"yref": "paper", "yanchor": "bottom", "yshift": 8, "font": {"size": 13, "color": INK}}

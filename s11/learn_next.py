@@ -19,7 +19,7 @@ from s11.presets import TITLES
 from s11.results import Result
 from s11.simulator import simulate
 from s11.sweeps import longest_prompt_tokens
-from s11.words import count, ms
+from s11.words import ms
 
 WORKERS = "Two workers"
 BLOCKS = {"Softmax, blocks of 64": 64, "Softmax, blocks of 16": 16}

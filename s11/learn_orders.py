@@ -19,7 +19,10 @@ from s11.workload import Request, Workload
 LONG = Request(request_id="long prompt", prompt_tokens=8192, output_tokens=4, arrival_ms=20.0)
 SHORT = tuple(
     Request(
-        request_id=f"short {number}", prompt_tokens=256, output_tokens=12, arrival_ms=LONG.arrival_ms
+        request_id=f"short {number}",
+        prompt_tokens=256,
+        output_tokens=12,
+        arrival_ms=LONG.arrival_ms,
     )
     for number in (1, 2)
 )

@@ -13,8 +13,9 @@ from s11.words import count, ms, times
 
 MACHINE = Deployment(model=MODELS["llama-3.1-8b"], gpu="h100")
 PREFILL_TOKENS, CONTEXT_TOKENS = 992, 1024
-DECODES = (1, 4, 8, 16, 32, 64, 128, 256)
+DECODES = (1, 4, 8, 16, 32, 64, 128)
 WIDE_HEIGHT = 500
+LEGEND_ENTRY = 120  # px: two in a row on a phone
 
 
 def riding(decodes: int) -> Ride:
@@ -32,6 +33,7 @@ def mix(decodes: int) -> Shown:
     """Return the scene: a decode aboard against one in a step of its own."""
     told, most = riding(decodes), riding(DECODES[-1])
     spec = ride_figure(told, MACHINE)
+    spec["layout"]["legend"]["entrywidth"] = LEGEND_ENTRY
     spec["layout"]["xaxis"]["range"] = [0, nice_above(TEXT_ROOM * max(most.step_ms))]
     riders = "The decode rides" if decodes == 1 else f"The {decodes:,} decodes ride"
     cheaper = "nothing" if told.factor is None else f"{fine_ms(told.aboard_ms)} each"

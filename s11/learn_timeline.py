@@ -14,6 +14,8 @@ from s11.learn_scene import Columns
 from s11.metrics import Metrics, measure
 from s11.results import Result
 from s11.simulator import simulate
+from s11.sweeps import longest_prompt_tokens
+from s11.words import ms
 
 WIDE_HEIGHT = 560
 
@@ -38,8 +40,12 @@ class Timeline:
         }
 
 
-def timeline(experiment: Experiment, *, end_ms: float, top_ms: float) -> Timeline:
+def timeline(
+    experiment: Experiment, *, end_ms: float, top_ms: float, about: tuple[str, ...] = ()
+) -> Timeline:
     """Run an experiment and draw it from 0 to `end_ms`, steps of up to `top_ms` ms.
+
+    about: further lines of the caption.
 
     Without the outline of the run with chunking off: a scene has one thing to look at.
     """
@@ -49,7 +55,12 @@ def timeline(experiment: Experiment, *, end_ms: float, top_ms: float) -> Timelin
     )
     explanation = explain(experiment, result, metrics, whole=unchunked)
     info = timeline_info(experiment, result, explanation, whole=whole)
-    info = replace(info, right_end=end_ms, top_ms=top_ms, ghost=None)
+    load = (
+        f"{longest_prompt_tokens(experiment):,}-token prompt, "
+        f"{experiment.workload.streaming_users} users, target {ms(experiment.itl_target_ms)}"
+    )
+    caption = [load, *about, f"{experiment.cost.formula()}, s11"]
+    info = replace(info, caption=caption, right_end=end_ms, top_ms=top_ms, ghost=None)
     spec = timeline_figure(info, metrics=metrics)
     return Timeline(
         result=result,

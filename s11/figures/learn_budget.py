@@ -94,7 +94,6 @@ def budget_figure(info: BudgetInfo) -> Spec:
             )
         ],
     }
-    spec["margin"] = {**spec["margin"], "b": 88}
     steps = np.arange(1, len(info.decode_tokens) + 1)
     pattern = {"shape": "/", "fgcolor": PAPER, "size": 5, "solidity": 0.25, "fillmode": "overlay"}
     kinds: list[tuple[str, Ints, Spec]] = [

@@ -53,7 +53,9 @@ def choice_figure(info: ChoiceInfo) -> Spec:
     ttfts = [point.ttft_ms or 0.0 for point in info.points]
     spec |= {
         "xaxis": plain_axis(
-            **log_axis(ttfts, most=9), title={"text": "time to first token of the prompt (ms)"}
+            **log_axis(ttfts, most=9)
+            | {"range": [math.log10(min(ttfts) / 1.12), math.log10(max(ttfts) * 1.25)]},
+            title={"text": "time to first token of the prompt (ms)"},
         ),
         "yaxis": plain_axis(
             **log_axis([*stalls, *info.targets_ms]), title={"text": "longest stall (ms)"}
@@ -95,7 +97,6 @@ def choice_figure(info: ChoiceInfo) -> Spec:
             )
         ],
     }
-    spec["margin"] = {**spec["margin"], "b": 88}
     return projected({"data": _traces(info), "layout": spec}, height=WIDE_HEIGHT)
 
 
@@ -111,7 +112,7 @@ def _traces(info: ChoiceInfo) -> list[Spec]:
             f"{point.chunk_tokens:,}" if shown else ""
             for point, shown in zip(info.points, named, strict=True)
         ],
-        "textposition": "middle right",
+        "textposition": "top right",
         "customdata": [point.chunk_tokens for point in info.points],
         "line": {"color": PREFILL, "width": 3},
         "marker": {"size": 9, "color": PREFILL},

@@ -93,7 +93,7 @@ def cost_figure(info: CostInfo) -> Spec:
         _head("time to first token (ms)", 0),
         _head("cached keys read again (tokens)", 1),
     ]
-    spec["margin"] = {**spec["margin"], "l": 86, "b": 84}
+    spec["margin"] = {**spec["margin"], "l": 86}
     return projected({"data": _traces(info), "layout": spec}, height=WIDE_HEIGHT)
 
 
@@ -106,7 +106,10 @@ def _traces(info: CostInfo) -> list[Spec]:
             [each.fixed_ms for each in both],
             {"color": FIXED, "pattern": {**overlay, "shape": ".", "fgcolor": INK}},
         ),
-        ([each.decode_ms for each in both], {"color": DECODE, "pattern": {**overlay, "shape": "/"}}),
+        (
+            [each.decode_ms for each in both],
+            {"color": DECODE, "pattern": {**overlay, "shape": "/"}},
+        ),
     ]
     bar: Spec = {"type": "bar", "orientation": "h", "y": [0, 1]}
     traces = [

@@ -42,14 +42,15 @@ class KeysInfo:
     @property
     def sizes(self) -> str:
         """How the prompt was cut."""
-        return f"{count(self.chunks, 'chunk')} of {self.chunk_tokens}"
+        up_to = "up to " if self.prompt_tokens % self.chunk_tokens else ""
+        return f"{count(self.chunks, 'chunk')} of {up_to}{self.chunk_tokens}"
 
     @property
     def title(self) -> str:
         """The finding, in about 40 characters."""
         if self.differing:
-            return f"{self.sizes}: {count(self.differing, 'number')} differ"
-        return f"{self.sizes}: the same KV cache"
+            return f"{count(self.differing, 'number')} differ"
+        return f"{count(self.chunks, 'chunk')}: the same bits as one pass"
 
 
 def keys_figure(info: KeysInfo) -> Spec:
@@ -85,7 +86,9 @@ def keys_figure(info: KeysInfo) -> Spec:
         _head("computed in one pass", 1),
         _head(f"computed in {info.sizes}", 2),
     ]
-    spec["margin"] = {**spec["margin"], "l": 16, "b": 52}
+    spec["showlegend"] = False
+    del spec["legend"]
+    spec["margin"] = {**spec["margin"], "l": 16, "b": 56}
     panels = [(info.whole, "y"), (info.chunked, "y2")]
     traces = [
         {
@@ -107,7 +110,9 @@ def keys_figure(info: KeysInfo) -> Spec:
 def _cuts(info: KeysInfo) -> Spec:
     """Draw all ends of chunks as one path."""
     edges = range(info.chunk_tokens, info.prompt_tokens, info.chunk_tokens)
-    path = "".join(f"M{edge - 0.5},{-0.5}L{edge - 0.5},{info.whole.shape[0] - 0.5}" for edge in edges)
+    path = "".join(
+        f"M{edge - 0.5},{-0.5}L{edge - 0.5},{info.whole.shape[0] - 0.5}" for edge in edges
+    )
     line = {"color": INK, "width": 2 if info.chunks <= 20 else 1}
     return {"type": "path", "path": path, "xref": "x", "yref": "y2", "line": line}
 

@@ -12,23 +12,25 @@ from typing import Any
 from s11.figures.theme import INK, PAPER, Spec, axis, bottom_legend, layout
 
 LARGER = 1.35
-IN_PX = ("xshift", "yshift", "standoff", "borderpad", "entrywidth")
+TITLE_PX, WIDE_TITLE_PX = 15, 25
+LEGEND_FOOT, WIDE_LEGEND_FOOT = 116, 100  # px: three rows of a phone's legend, one where it is wide
+IN_PX = ("xshift", "yshift", "standoff", "borderpad")
 PIXELS = re.compile(r"font-size:(\d+)px")
 
 
 def scene_layout(*, title: str, caption: list[str], meta: Spec, height: int) -> Spec:
     """Return the layout that the tour's own pictures start from, in type that can grow.
 
-    title: 40 characters at most. caption: lines of 48 at most: a phone is 390 px wide.
+    title: 36 characters at most. caption: lines of 48 at most: a phone is 390 px wide.
     """
     spec = layout(title=title, caption=caption, meta=meta, height=height)
-    spec |= {"legend": bottom_legend(), "hovermode": "closest", "dragmode": False}
+    spec |= {"legend": bottom_legend(), "hovermode": "closest"}
     return spec
 
 
 def plain_axis(**changes: Any) -> Spec:
-    """Return an axis that nobody zooms, whose ticks are in the picture's own type size."""
-    spec = axis(fixedrange=True, **changes)
+    """Return an axis whose ticks are in the picture's own type size."""
+    spec = axis(**changes)
     spec["tickfont"] = {"color": INK}
     return spec
 
@@ -49,14 +51,24 @@ def label(text: str, *, x: Any, y: Any, **changes: Any) -> Spec:
     }
 
 
-def projected(figure: Spec, *, height: int | None = None) -> Spec:
-    """Return a figure with the larger layout that it takes where there is room.
+def projected(figure: Spec, *, height: int) -> Spec:
+    """Return a figure that nobody zooms, with the larger layout that it takes where there is room.
 
-    height: px there; None: as much larger as its margins.
+    height: px there.
     """
-    spec = figure["layout"]
+    spec = figure["layout"] | {"dragmode": False}
+    for name in spec:
+        if name.startswith(("xaxis", "yaxis")):
+            spec[name] = {**spec[name], "fixedrange": True}
+    if "legend" in spec:
+        spec["margin"] = {**spec["margin"], "b": LEGEND_FOOT}
     wide = {key: _grown(value, key) for key, value in spec.items() if key != "meta"}
-    wide["height"] = height or spec["height"] + _grow(spec["margin"]["t"]) - spec["margin"]["t"]
+    if "legend" in spec:
+        wide["legend"].pop("entrywidth", None)  # made for a phone's two columns
+        wide["margin"]["b"] = WIDE_LEGEND_FOOT
+    wide["height"] = height
+    for each, size in ((spec, TITLE_PX), (wide, WIDE_TITLE_PX)):
+        each["title"] = {**each["title"], "font": {**each["title"]["font"], "size": size}}
     return {**figure, "layout": {**spec, "meta": {**spec["meta"], "wide": wide}}}
 
 

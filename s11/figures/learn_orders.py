@@ -57,7 +57,7 @@ class QueueInfo:
     @property
     def title(self) -> str:
         """The finding, in about 40 characters."""
-        return f"{self.order}: somebody waits {ms(self.longest.longest_ms)}"
+        return f"{self.order}: a wait of {ms(self.longest.longest_ms)}"
 
 
 def queue_figure(info: QueueInfo) -> Spec:
@@ -84,7 +84,7 @@ def queue_figure(info: QueueInfo) -> Spec:
             showgrid=False,
         ),
     }
-    spec["margin"] = {**spec["margin"], "l": 86, "b": 88}
+    spec["margin"] = {**spec["margin"], "l": 86}
     return projected({"data": _traces(info), "layout": spec}, height=WIDE_HEIGHT)
 
 

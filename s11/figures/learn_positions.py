@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from s11.figures.learn_look import plain_axis, projected, scene_layout
-from s11.figures.theme import IDLE, INK, MUTED, STALL, Spec
+from s11.figures.theme import IDLE, INK, MUTED, PAPER, STALL, Spec
 from s11.words import count
 
 HEIGHT, WIDE_HEIGHT = 430, 470
@@ -65,6 +65,7 @@ def positions_figure(info: PositionsInfo) -> Spec:
         height=HEIGHT,
     )
     spec |= {"bargap": 0, "showlegend": False}
+    del spec["legend"]
     spec["xaxis"] = plain_axis(
         range=[-0.5, info.prompt_tokens - 0.5],
         dtick=64,
@@ -95,7 +96,7 @@ def positions_figure(info: PositionsInfo) -> Spec:
     if not info.absolute.any():
         spec["annotations"].append(_zero(info))
     spec["margin"] = {**spec["margin"], "b": 56}
-    panels = ((info.absolute, "y", IDLE, ""), (info.relative, "y2", STALL, "/"))
+    panels = ((info.absolute, "y", IDLE), (info.relative, "y2", STALL))
     traces = [
         {
             "type": "bar",
@@ -105,11 +106,10 @@ def positions_figure(info: PositionsInfo) -> Spec:
             "marker": {
                 "color": colour,
                 "line": {"width": 0},
-                "pattern": {"shape": shape, "size": 6, "solidity": 0.25, "fgcolor": INK},
             },
             "hovertemplate": "position %{x}: |ΔK| = %{y:.2~g}<extra></extra>",
         }
-        for values, y, colour, shape in panels
+        for values, y, colour in panels
     ]
     return projected({"data": traces, "layout": spec}, height=WIDE_HEIGHT)
 
@@ -136,7 +136,9 @@ def _zero(info: PositionsInfo) -> Spec:
         "y": info.most / 2,
         "yref": "y",
         "showarrow": False,
-        "font": {"size": 14, "color": INK},
+        "font": {"size": 13, "color": INK},
+        "bgcolor": PAPER,
+        "borderpad": 3,
     }
 
 

@@ -37,7 +37,7 @@ class SoftmaxInfo:
     @property
     def title(self) -> str:
         """The finding, in about 40 characters."""
-        return f"{count(len(self.largest), 'block')} of {self.block_tokens} keys, one softmax"
+        return f"{count(len(self.largest), 'block')} of {self.block_tokens}, one softmax"
 
 
 def softmax_figure(info: SoftmaxInfo) -> Spec:
@@ -84,7 +84,6 @@ def softmax_figure(info: SoftmaxInfo) -> Spec:
         }
         for text, domain in zip(HEADS, DOMAINS, strict=True)
     ]
-    spec["margin"] = {**spec["margin"], "b": 88}
     return projected({"data": _traces(info), "layout": spec}, height=WIDE_HEIGHT)
 
 

@@ -14,7 +14,7 @@ from s11.words import ms
 Floats = NDArray[np.float64]
 
 HEIGHT, WIDE_HEIGHT = 400, 440
-ROWS = ("one worker", "prefill worker", "the way", "decode worker")
+ROWS = ("one worker", "prefill worker", "network", "decode worker")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -83,7 +83,7 @@ def workers_figure(info: WorkersInfo) -> Spec:
             )
         ],
     }
-    spec["margin"] = {**spec["margin"], "l": 104, "b": 88}
+    spec["margin"] = {**spec["margin"], "l": 104}
     return projected({"data": _traces(info), "layout": spec}, height=WIDE_HEIGHT)
 
 

@@ -28,8 +28,11 @@ color:light-dark(#FFFFFF,#0F141A);border-color:light-dark(#005B8F,#8CCBF0);font-
 @media (max-width:640px){
 .block-container h1{font-size:1.5rem}
 .st-key-learn_words p{font-size:1.05rem}
-.st-key-learn_way [data-testid="stHorizontalBlock"]{gap:.4rem}
-[class*="st-key-learn_chart"] .modebar-container{top:auto !important;bottom:60px}
+.st-key-learn_way>:nth-child(2){order:-1;flex:1 0 100%}
+.st-key-learn_way>:nth-child(3){margin-left:auto}
+.tour{gap:.2rem;justify-content:space-between}
+.tour a{min-width:1.75rem;height:1.75rem;padding:0 .2rem}
+[class*="st-key-learn_chart"] .modebar-container{top:auto !important;bottom:30px}
 }
 </style>"""
 
