@@ -50,7 +50,8 @@ def stall_free(streaming_users: int) -> Shown:
         sentences=(
             f"A step may hold {count(BUDGET_TOKENS, 'token')}. The "
             f"{count(streaming_users, 'decode')} take theirs first, and a slice of the prompt "
-            f"gets the {info.left_tokens:,} that are left, for {count(info.prefill_steps, 'step')}.",
+            f"gets the {info.left_tokens:,} that are left: {count(info.prefill_steps, 'step')} "
+            "compute it.",
             f"Every stream has a token in every step, and no step is longer than a full one: the "
             f"longest gap is {ms(info.longest_gap_ms)}, where the whole prompt in one step would "
             f"make it {ms(whole_ms)}.",

@@ -10,7 +10,7 @@ from s11.learn_decoder import decoder, prefilled
 from s11.learn_scene import Control, Link, Scene, Shown
 
 PROMPT_TOKENS = 128
-CHUNKS = (3, 7, 16, 32, 50, 64, 100, 128)
+CHUNKS = (7, 16, 32, 50, 64, 100, 128)
 DIMENSIONS = 12
 
 

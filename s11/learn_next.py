@@ -51,7 +51,8 @@ def workers_info() -> WorkersInfo:
         two_stall_ms=double.longest_stall_ms or 0.0,
         two_ttft_ms=double.ttft_ms or 0.0,
         caption=(
-            f"{prompt_tokens:,}-token prompt, {one.limits.chunk_tokens:,}-token chunks, {users} users",
+            f"{prompt_tokens:,}-token prompt, {one.limits.chunk_tokens:,}-token chunks, "
+            f"{users} users",
             f"{one.cost.formula()}, s11",
         ),
     )
@@ -136,8 +137,9 @@ def softmax_info(block_tokens: int) -> SoftmaxInfo:
     """Return a drawn query over the decoder's own keys and values, in blocks of so many."""
     cache = prefilled(KEYS, KEYS)
     keys, values = cache.keys[-1, :, 0], cache.values[-1, :, 0]  # (keys, e)
-    query = np.random.default_rng(QUERY_SEED).standard_normal(keys.shape[1]).astype(np.float32)
-    scores = keys @ query / np.float32(np.sqrt(len(query)))  # (keys,)
+    drawn = np.random.default_rng(QUERY_SEED).standard_normal(size=keys.shape[1:])  # (e,)
+    scores: NDArray[np.float32] = keys @ drawn.astype(np.float32)  # (keys,)
+    scores /= np.float32(np.sqrt(keys.shape[1]))
     return online_softmax(scores, values, block_tokens)
 
 
@@ -150,8 +152,8 @@ def _softmax(block_tokens: int) -> Shown:
         sentences=(
             "How can attention cross chunks, or machines, without all scores at hand? It keeps "
             "the largest score so far and the sum so far.",
-            f"Here {info.rescaled} of {blocks - 1} later blocks {'has' if info.rescaled == 1 else 'have'} "
-            f"a larger score, and then the sum is made smaller to match. At the end the largest is "
+            f"Here {info.rescaled} of the {blocks - 1} later blocks bring a larger score, and then "
+            f"the sum is made smaller to match. At the end the largest is "
             f"{float(info.largest[-1]):.2f}, the sum {float(info.denominator[-1]):.2f}, and the "
             f"output within {number(info.difference)} of one softmax over all {KEYS} keys.",
         ),

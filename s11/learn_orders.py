@@ -127,7 +127,8 @@ def reorder(name: str) -> Shown:
         spec=queue_figure(info),
         alt=queue_alt(info),
         sentences=(
-            f"{name} {ORDERS[name].does}: {who} wait up to {ms(info.longest.longest_ms)} for a token.",
+            f"{name} {ORDERS[name].does}: {who} wait up to {ms(info.longest.longest_ms)} for a "
+            "token.",
             f"A scheduler chooses between steps, never within one, and the step that carries the "
             f"whole prompt takes {ms(min(passes))} wherever it stands: in none of the four orders "
             f"is the longest wait under {ms(min(longest))}.",

@@ -102,7 +102,7 @@ def choice_figure(info: ChoiceInfo) -> Spec:
 
 def _traces(info: ChoiceInfo) -> list[Spec]:
     named = [_is_power(point.chunk_tokens) for point in info.points]
-    curve = {
+    curve: Spec = {
         "type": "scatter",
         "mode": "lines+markers+text",
         "name": "chunk size (tokens)",
@@ -119,11 +119,11 @@ def _traces(info: ChoiceInfo) -> list[Spec]:
         "hovertemplate": "%{customdata:,} tokens: stall %{y:,.1f} ms, TTFT %{x:,.0f} ms"
         "<extra></extra>",
     }
-    marked = [
+    marked: list[tuple[str, SweepPoint | None, Spec]] = [
         ("knee", info.knee, {"symbol": "diamond-open", "size": 18, "color": INK}),
         ("largest within target", info.largest, {"symbol": "star", "size": 17, "color": INK}),
     ]
-    return [curve] + [
+    stars: list[Spec] = [
         {
             "type": "scatter",
             "mode": "markers",
@@ -136,6 +136,7 @@ def _traces(info: ChoiceInfo) -> list[Spec]:
         for name, point, look in marked
         if point is not None
     ]
+    return [curve, *stars]
 
 
 def _is_power(tokens: int) -> bool:

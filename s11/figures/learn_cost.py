@@ -100,7 +100,7 @@ def cost_figure(info: CostInfo) -> Spec:
 def _traces(info: CostInfo) -> list[Spec]:
     both = (info.whole, info.chunked)
     overlay = {"size": 5, "solidity": 0.25, "fillmode": "overlay", "fgcolor": PAPER}
-    parts = [
+    parts: list[tuple[list[float], Spec]] = [
         ([each.prefill_ms for each in both], {"color": PREFILL}),
         (
             [each.fixed_ms for each in both],

@@ -29,8 +29,12 @@ def number() -> int:
 
 
 def go_to(scene: int) -> None:
-    """Turn to a scene (a button's callback); what another scene's control said is let go."""
-    for key in (each.control.key for each in SCENES):
-        if key in st.query_params:
-            st.session_state.pop(key, None)
-    st.query_params.from_dict({SCENE: str(scene)})
+    """Turn to a scene (a button's callback): its control as it comes, all else as it is.
+
+    Both in one change of the link, so that the browser's way back has one stop for each scene.
+    """
+    controls = {each.control.key for each in SCENES}
+    for key in controls & set(st.query_params):
+        st.session_state.pop(key, None)  # a value that is kept would write itself into the link
+    kept = {name: text for name, text in st.query_params.items() if name not in controls}
+    st.query_params.from_dict(kept | {SCENE: str(scene)})
