@@ -100,8 +100,9 @@ def _attention(info: CostInfo) -> str:
     if cut.steps == 1:
         return f"Nothing is read twice, and its attention computes {cut.pairs:,} query-key pairs."
     return (
-        f"Later chunks read the keys of earlier ones again, {cut.reread_tokens:,} tokens in all; "
-        f"{same}, so chunking adds reads but no attention arithmetic."
+        f"Later chunks read the keys of earlier ones again, {cut.reread_tokens:,} tokens in all, "
+        f"which this cost model does not price; {same}, so chunking adds reads but no attention "
+        "arithmetic."
     )
 
 

@@ -125,7 +125,7 @@ def _parameters(preset: EnginePreset) -> dict[str, str]:
 
 PRODUCTION = Scene(
     slug="production",
-    headline="What engines do as they come",
+    headline="In production: engines as they come",
     control=Control(
         key="served",
         label="Engine with its defaults",

@@ -53,8 +53,8 @@ def divide(chunk_tokens: int) -> Shown:
         spec=keys_figure(info),
         alt=keys_alt(info),
         sentences=(
-            "A token's keys and values depend on the tokens before it, which are in the cache, "
-            "and on none after it.",
+            "A token's keys and values depend on itself and the tokens before it, which are in the "
+            "cache, and on none after it.",
             f"So a prompt can stop after any token and go on later: in {info.sizes} {same} as in "
             "one pass, computed just now.",
             aside,

@@ -35,15 +35,17 @@ def mix(decodes: int) -> Shown:
     spec = ride_figure(told, MACHINE)
     spec["layout"]["legend"]["entrywidth"] = LEGEND_ENTRY
     spec["layout"]["xaxis"]["range"] = [0, nice_above(TEXT_ROOM * max(most.step_ms))]
-    riders = "The decode rides" if decodes == 1 else f"The {decodes:,} decodes ride"
-    cheaper = "nothing" if told.factor is None else f"{fine_ms(told.aboard_ms)} each"
+    one = decodes == 1
+    riders = "The decode rides" if one else f"The {decodes:,} decodes ride"
+    each = "" if one else " each"
+    cheaper = "by nothing" if told.factor is None else f"by {fine_ms(told.aboard_ms)}{each}"
     factor = "" if told.factor is None else f", {times(told.factor)} less"
     return Shown(
         spec=projected(spec, height=WIDE_HEIGHT),
         alt=ride_alt(told, MACHINE),
         sentences=(
-            f"Alone, {count(decodes, 'decode')} {'takes' if decodes == 1 else 'take'} a step of "
-            f"{ms(told.step_ms[2])}, {fine_ms(told.alone_ms)} each; "
+            f"Alone, {count(decodes, 'decode')} {'takes' if one else 'take'} a step of "
+            f"{ms(told.step_ms[2])}{'' if one else f', {fine_ms(told.alone_ms)} each'}; "
             f"{ms(float(told.parts.linear_ms[2]))} of it are the layers' products, which read all "
             "the weights for however few tokens.",
             f"{riders} in a step that reads them for {PREFILL_TOKENS} prompt tokens anyway: it "

@@ -54,7 +54,7 @@ def choice_figure(info: ChoiceInfo) -> Spec:
     spec |= {
         "xaxis": plain_axis(
             **log_axis(ttfts, most=9)
-            | {"range": [math.log10(min(ttfts) / 1.12), math.log10(max(ttfts) * 1.25)]},
+            | {"range": [math.log10(min(ttfts) / 1.4), math.log10(max(ttfts) * 1.12)]},
             title={"text": "time to first token of the prompt (ms)"},
         ),
         "yaxis": plain_axis(
@@ -101,7 +101,8 @@ def choice_figure(info: ChoiceInfo) -> Spec:
 
 
 def _traces(info: ChoiceInfo) -> list[Spec]:
-    named = [_is_power(point.chunk_tokens) for point in info.points]
+    last = info.points[-1].chunk_tokens
+    named = [_is_named(point.chunk_tokens) or point.chunk_tokens == last for point in info.points]
     curve: Spec = {
         "type": "scatter",
         "mode": "lines+markers+text",
@@ -112,7 +113,7 @@ def _traces(info: ChoiceInfo) -> list[Spec]:
             f"{point.chunk_tokens:,}" if shown else ""
             for point, shown in zip(info.points, named, strict=True)
         ],
-        "textposition": "top right",
+        "textposition": "bottom left",
         "customdata": [point.chunk_tokens for point in info.points],
         "line": {"color": PREFILL, "width": 3},
         "marker": {"size": 9, "color": PREFILL},
@@ -139,8 +140,9 @@ def _traces(info: ChoiceInfo) -> list[Spec]:
     return [curve, *stars]
 
 
-def _is_power(tokens: int) -> bool:
-    return tokens & (tokens - 1) == 0
+def _is_named(tokens: int) -> bool:
+    """Return whether a size is a power of four: more names would run into each other."""
+    return tokens & (tokens - 1) == 0 and tokens.bit_length() % 2 == 1
 
 
 def choice_alt(info: ChoiceInfo) -> str:
