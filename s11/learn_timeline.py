@@ -17,7 +17,7 @@ from s11.simulator import simulate
 from s11.sweeps import longest_prompt_tokens
 from s11.words import ms
 
-WIDE_HEIGHT = 560
+WIDE_HEIGHT = 590
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

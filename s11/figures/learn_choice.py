@@ -54,7 +54,7 @@ def choice_figure(info: ChoiceInfo) -> Spec:
     spec |= {
         "xaxis": plain_axis(
             **log_axis(ttfts, most=9)
-            | {"range": [math.log10(min(ttfts) / 1.4), math.log10(max(ttfts) * 1.12)]},
+            | {"range": [math.log10(min(ttfts) / 1.6), math.log10(max(ttfts) * 1.12)]},
             title={"text": "time to first token of the prompt (ms)"},
         ),
         "yaxis": plain_axis(
