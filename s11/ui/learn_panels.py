@@ -108,8 +108,14 @@ def _chosen(control: Control) -> Any:
 def _scene(scene: Scene, chosen: Any) -> None:
     """Lay the picture, what it says in numbers, and where it leads."""
     shown = scene.show(chosen)
-    # One key for all scenes: the chart changes in place from scene to scene.
-    chart(shown.spec, key="learn_chart", alt=shown.alt, filename=f"s11-learn-{scene.slug}")
+    # A chart for each scene. In one for all, two turns in quick succession would never end:
+    # Plotly.react plots anew, and reacts again, whenever the file name in its settings differs.
+    chart(
+        shown.spec,
+        key=f"learn_chart_{scene.slug}",
+        alt=shown.alt,
+        filename=f"s11-learn-{scene.slug}",
+    )
     with st.container(key="learn_words"):
         st.markdown(" ".join(shown.sentences))
         st.html(_link(shown.link))
