@@ -29,6 +29,7 @@ page = st.navigation(
         st.Page("pages/check_yourself.py", title="Check yourself", icon=":material/quiz:"),
         st.Page("pages/exercises.py", title="Exercises", icon=":material/edit_note:"),
         st.Page("pages/production.py", title="In production", icon=":material/dns:"),
+        st.Page("pages/learn.py", title="Learn", icon=":material/school:"),
     ],
     position="top",
 )

@@ -89,6 +89,10 @@ ROWS = (
     | {"engine_commands", "engine_knobs"}
     | {"myths_flops", "myths_itl", "myths_smaller", "myths_mixing"},
     {"figures"},
+    {"learn_scene", "learn_decoder", "learn_timeline"}
+    | {"learn_freeze", "learn_orders", "learn_keys", "learn_budget", "learn_cost", "learn_ride"}
+    | {"learn_choice", "learn_mask", "learn_positions", "learn_engines", "learn_next"}
+    | {"learn_scenes"},
     {"s11"} | COMMAND_LINE,  # "s11" is s11/__init__.py
     {"ui"},
     {"pages"},
