@@ -1,0 +1,146 @@
+"""The style rules of a slide: what it hides, how large its type is, how a picture fits on it."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from s11.figures.slide import TYPE_SCALE
+from s11.figures.theme import DARK_TWIN, INK, MUTED, PAPER
+
+PAGE_REM_PX = 16
+# Heights in rem of a slide, which the pictures leave free.
+HEAD_REM, LOW_HEAD_REM, FOOT_REM, EDGE_REM = 7.9, 4.6, 3.1, 0.5
+LOW_PX = 800  # a window this low shows no page title: the picture bears its own
+PHONE_PX = 640
+# Type of a slide to a page's; the first two where a projector has many more pixels.
+LARGER = ((3.0, 3840, 2160), (2.0, 2560, 1440))
+SMALLER = (1.4, 1.3, 1.2, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
+
+KEPT = (
+    'h1,[data-testid="stMetric"],[data-testid="stPlotlyChart"],.s11-chart,.js-plotly-plot,'
+    '.s11-slide,[data-testid="stAlertContentError"],[class*="st-key-slide_"]'
+)
+_HIDDEN = ("stElementContainer", "stLayoutWrapper", "stVerticalBlock", "stColumn")
+
+
+def slide_css(*, dark: bool) -> str:
+    """Return the style rules that make a page a slide, white or dark."""
+    return f"<style>{_scheme(dark)}{_hidden()}{_PLACES}{_larger()}{_PHONE}{_PRINT}</style>"
+
+
+def picture_css(key: str, *, natural_px: int, lowest_px: int, first: bool) -> str:
+    """Return the style rules that fit one picture on one slide, type as large as it allows.
+
+    Args:
+        key: of the picture's element.
+        natural_px: the height that the figure asks for.
+        lowest_px: the least at which it still reads well.
+        first: it stands below the page's head.
+    """
+    place = f".st-key-{key}"
+    rules = [
+        f"{place}{{--free:calc(100vh - {'var(--head)' if first else 'var(--edge)'} - var(--foot));"
+        f"--scale:{TYPE_SCALE}}}"
+    ]
+    for scale, width, height in reversed(LARGER):
+        rules.append(f"@media (min-width:{width}px) and (min-height:{height}px)"
+                     f"{{{place}{{--scale:{scale}}}}}")  # fmt: skip
+    larger = TYPE_SCALE
+    for scale in SMALLER:
+        needed = ceil(_window_px(lowest_px * larger, first=first))
+        rules.append(f"@media (max-height:{needed - 1}px){{{place}{{--scale:{scale}}}}}")
+        larger = scale
+    rules.append(f"@media (max-width:{PHONE_PX}px){{{place}{{--scale:1;--free:{natural_px}px}}}}")
+    return f"<style>{''.join(rules)}</style>"
+
+
+def _window_px(picture_px: float, *, first: bool) -> float:
+    """Return the least height of a window in which a picture has so many px."""
+    rem_px = PAGE_REM_PX * TYPE_SCALE
+    others_rem = FOOT_REM + EDGE_REM
+    if not first:
+        return picture_px + others_rem * rem_px
+    low = picture_px + (FOOT_REM + LOW_HEAD_REM) * rem_px
+    return low if low <= LOW_PX else max(LOW_PX + 1, picture_px + (FOOT_REM + HEAD_REM) * rem_px)
+
+
+def _scheme(dark: bool) -> str:
+    paper, ink, muted = (DARK_TWIN[c] if dark else c for c in (PAPER, INK, MUTED))
+    return (
+        f":root{{color-scheme:{'dark' if dark else 'light'}}}"
+        f".stApp{{color-scheme:{'dark' if dark else 'light'};background:{paper};color:{ink}}}"
+        f".stApp :is(h1,[data-testid=stMetricValue],[data-testid=stMetricValue] *)"
+        f"{{color:{ink} !important}}"
+        f".stApp :is([data-testid=stMetricLabel],[data-testid=stMetricLabel] *){{color:{muted}}}"
+        f".s11-slide{{color:{muted};background:{paper}}}.s11-slide a{{color:{ink}}}"
+        f'[class*="st-key-slide_"] button{{color:{ink} !important;'
+        f"background:{paper} !important;border-color:{muted} !important}}"
+    )
+
+
+def _hidden() -> str:
+    blocks = ",".join(f'[data-testid="{name}"]' for name in _HIDDEN)
+    return (
+        f".block-container :is({blocks}):not(:has({KEPT})):not([class*='st-key-slide_'])"
+        ":not([class*='st-key-slide_'] *){display:none}"
+        '[data-testid="stHeader"],[data-testid="stExpander"],[data-testid="stPopover"],'
+        '[data-testid="stHeaderActionElements"],[data-testid="stMetric"] '
+        '[data-testid="stTooltipIcon"],.block-container [role="tablist"]{display:none !important}'
+        # Headline figures are those of the first row.
+        '[data-testid="stLayoutWrapper"]:has([data-testid="stMetric"])~'
+        '[data-testid="stLayoutWrapper"]:has([data-testid="stMetric"])'
+        ":not(:has(.s11-chart)){display:none}"
+    )
+
+
+_PLACES = f"""
+:root{{font-size:{PAGE_REM_PX * TYPE_SCALE:g}px;
+--head:{HEAD_REM}rem;--foot:{FOOT_REM}rem;--edge:{EDGE_REM}rem}}
+.block-container{{max-width:none;padding:{EDGE_REM}rem 1rem {FOOT_REM}rem}}
+.block-container [data-testid="stVerticalBlock"]{{gap:0}}
+.block-container h1{{font-size:min(1.5rem,3.2vw);line-height:1.2;padding:.15rem 0 .3rem;
+white-space:nowrap;overflow:hidden;text-overflow:ellipsis}}
+.stMain{{scroll-snap-type:y proximity}}
+.block-container [data-testid="stHorizontalBlock"]:has(.s11-chart){{flex-direction:column;gap:0}}
+.block-container [data-testid="stColumn"]:has(.s11-chart){{width:100%;flex:1 1 auto}}
+[data-testid="stMetric"]{{border:0;padding:0 0 .5rem}}
+[data-testid="stMetricLabel"]{{font-size:min(.875rem,2vw);min-height:0}}
+[data-testid="stMetricLabel"] *{{font-size:inherit}}
+[data-testid="stMetricValue"]{{font-size:min(1.6rem,3vw);line-height:1.2;padding:0}}
+[data-testid="stMetricDelta"]{{font-size:min(.8rem,1.5vw)}}
+[data-testid="stElementContainer"]:has(.s11-chart){{flex:0 0 auto;height:var(--free);
+scroll-snap-align:end;scroll-margin-bottom:var(--foot);overflow:hidden}}
+[data-testid="stElementContainer"] .s11-chart{{width:calc(100%/var(--scale));
+height:calc(var(--free)/var(--scale));transform:scale(var(--scale));transform-origin:0 0}}
+.s11-slide{{position:fixed;z-index:99;left:0;right:0;bottom:0;height:{FOOT_REM}rem;
+box-sizing:border-box;padding:.25rem 12rem .25rem 1rem;font-size:.75rem;line-height:1.3;
+display:flex;flex-direction:column;justify-content:center}}
+.s11-slide :is(p,a){{margin:0;overflow:hidden;text-overflow:ellipsis;
+display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow-wrap:anywhere}}
+.s11-slide p{{-webkit-line-clamp:1}}
+.st-key-slide_back{{position:fixed;z-index:100;right:1rem;bottom:.45rem;width:auto}}
+@media (max-height:{LOW_PX}px) and (min-width:{PHONE_PX + 1}px){{
+:root{{--head:{LOW_HEAD_REM}rem}}
+.block-container h1,[data-testid="stElementContainer"]:has(h1){{display:none}}}}
+"""
+
+
+def _larger() -> str:
+    return "".join(
+        f"@media (min-width:{width}px) and (min-height:{height}px)"
+        f"{{:root{{font-size:{PAGE_REM_PX * scale:g}px}}}}"
+        for scale, width, height in reversed(LARGER)
+    )
+
+
+_PHONE = f"""@media (max-width:{PHONE_PX}px){{
+:root{{font-size:{PAGE_REM_PX}px}}
+.block-container{{padding-bottom:7rem}}
+.block-container h1{{white-space:normal}}
+[data-testid="stMetricLabel"]{{font-size:.875rem}}
+[data-testid="stMetricValue"]{{font-size:1.35rem}}
+[data-testid="stMetricDelta"]{{font-size:.8rem}}
+.s11-slide{{height:auto;padding:.25rem .75rem 3rem}}
+}}"""
+
+_PRINT = """@media print{.st-key-slide_back,.modebar-container{display:none !important}}"""
