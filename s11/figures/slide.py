@@ -11,7 +11,8 @@ from s11.figures.theme import DARK_TWIN, Spec
 
 SLIDE_WIDTH, SLIDE_HEIGHT = 1920, 1080  # px
 TYPE_SCALE = 1.5  # of a slide's type to a page's
-LOWEST = 0.72  # of a figure's own height: lower, and its rows would touch
+LOWEST, LOWEST_SQUARE = 0.72, 0.85  # of a figure's own height: lower, and its rows would touch
+NARROW, NARROW_PANELS = 366, 1000  # px: a phone's width; panels that lie side by side
 _ROUNDING = 1e-9  # a canvas takes whole pixels, and rounds down
 
 _DARK = {light.upper(): dark for light, dark in DARK_TWIN.items()}
@@ -52,7 +53,15 @@ def natural_height(layout: Spec) -> int:
 def lowest_height(layout: Spec) -> int:
     """Return the least height in px at which a figure still reads well."""
     height = natural_height(layout)
-    return height if has_fixed_places(layout) else ceil(LOWEST * height)
+    if has_fixed_places(layout):
+        return height
+    square = any("scaleanchor" in axis for axis in layout.values() if isinstance(axis, dict))
+    return ceil((LOWEST_SQUARE if square else LOWEST) * height)
+
+
+def narrowest_width(layout: Spec) -> int:
+    """Return the least width in px at which a figure reads as it does where there is room."""
+    return NARROW_PANELS if layout["meta"].get("wide") else NARROW
 
 
 def has_fixed_places(layout: Spec) -> bool:

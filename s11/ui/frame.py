@@ -37,16 +37,18 @@ def freeze_start_up_objects() -> bool:
     return True
 
 
-def begin_page() -> None:
+def begin_page(*, headline_figures: bool = True) -> None:
     """Make sure that a page runs inside the app, or as a slide; to be called first on every page.
 
     A server that has not run app.py yet takes the folder pages/ for an app of the older kind
     and runs a linked page by itself, without the frame: then begin anew, inside it.
+
+    headline_figures: the page has a row of figures above its first picture.
     """
     if PagesManager.uses_pages_directory:
         PagesManager.uses_pages_directory = False
         st.rerun()
-    slide.slide_mode()
+    slide.slide_mode(headline_figures=headline_figures)
 
 
 def page_frame() -> None:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from s11.figures.slide import lowest_height, natural_height, on_slide
+from s11.figures.slide import lowest_height, narrowest_width, natural_height, on_slide
 from s11.figures.theme import Spec
 from s11.ui.link_checks import one_of
 from s11.ui.slide_look import picture_css, slide_css
@@ -23,13 +23,15 @@ LIGHT, DARK = "light", "dark"
 CHECKS = {SLIDE: one_of(LIGHT, DARK)}
 NO_SETTINGS = (SLIDE, "embed", "embed_options", "picture")
 LONGEST_VALUE, MOST_SETTINGS = 24, 8
+SWITCHED = {"true": "on", "false": "off"}
 
-_FIRST = "slide_first_picture"
+_FIRST, _FIGURES = "slide_first_picture", "slide_has_figures"
 SWITCH_CSS = """<style>
-.st-key-slide_switch{position:absolute;z-index:1;right:0;top:.1rem;width:auto}
+[data-testid="stLayoutWrapper"]:has(>.st-key-slide_switch){position:relative;margin-bottom:-1rem}
+.st-key-slide_switch{position:absolute;z-index:1;right:0;top:0;width:auto}
+.st-key-slide_switch button{min-height:2rem;padding:.1rem .6rem}
 .block-container h1{padding-right:6.5rem}
 @media (max-width:640px){
-.st-key-slide_switch button{padding:.25rem .5rem}
 .st-key-slide_switch button :is([data-testid="stMarkdownContainer"],kbd){display:none}
 .block-container h1{padding-right:2.75rem}
 }
@@ -43,9 +45,13 @@ def scheme() -> str | None:
     return asked if asked in (LIGHT, DARK) else None
 
 
-def slide_mode() -> None:
-    """Lay the way into slide mode, or the slide's rules, its caption and the way back."""
+def slide_mode(*, headline_figures: bool) -> None:
+    """Lay the way into slide mode, or the slide's rules, its caption and the way back.
+
+    headline_figures: the page has a row of figures above its first picture.
+    """
     st.session_state.pop(_FIRST, None)
+    st.session_state[_FIGURES] = headline_figures
     chosen = scheme()
     if chosen is None:
         st.html(SWITCH_CSS)
@@ -94,7 +100,8 @@ def caption_html(parameters: Mapping[str, str], *, address: str) -> str:
         address: the page's, without parameters.
     """
     kept = {name: text for name, text in parameters.items() if name not in NO_SETTINGS}
-    link = address + (f"?{urlencode(kept)}" if kept else "")
+    home = address.count("/") == 2  # an origin alone
+    link = address + ("/" if home else "") + (f"?{urlencode(kept)}" if kept else "")
     return (
         f'<div class="s11-slide" role="note" aria-label="Caption">'
         f"<p>s11, chunked prefill simulated. {escape(settings_words(kept))}</p>"
@@ -107,7 +114,9 @@ def settings_words(settings: Mapping[str, str]) -> str:
     if not settings:
         return "Settings: all as the page comes."
     told = [
-        f"{name.replace('_', ' ')} {text}" if len(text) <= LONGEST_VALUE else f"own {name}"
+        f"{name.replace('_', ' ')} {SWITCHED.get(text, text)}"
+        if len(text) <= LONGEST_VALUE
+        else f"{name.replace('_', ' ')} as in the link"
         for name, text in settings.items()
     ]
     more = f", {len(told) - MOST_SETTINGS} more" if len(told) > MOST_SETTINGS else ""
@@ -126,7 +135,9 @@ def as_slide(spec: Spec, *, key: str) -> Spec:
             key,
             natural_px=natural_height(layout),
             lowest_px=lowest_height(layout),
+            narrowest_px=narrowest_width(layout),
             first=first,
+            below_figures=st.session_state.get(_FIGURES, False),
         )
     )
     return on_slide(spec, dark=chosen == DARK)
