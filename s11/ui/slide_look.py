@@ -19,7 +19,7 @@ SMALLER = (1.4, 1.3, 1.2, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
 
 KEPT = (
     'h1,[data-testid="stMetric"],[data-testid="stPlotlyChart"],.s11-chart,.js-plotly-plot,'
-    '.s11-slide,[data-testid="stAlertContentError"],[class*="st-key-slide_"]'
+    '.s11_texts .cards,.s11-slide,[data-testid="stAlertContentError"],[class*="st-key-slide_"]'
 )
 _HIDDEN = ("stElementContainer", "stLayoutWrapper", "stVerticalBlock", "stColumn")
 
@@ -84,10 +84,12 @@ def _scheme(dark: bool) -> str:
     return (
         f":root{{color-scheme:{'dark' if dark else 'light'}}}"
         f".stApp{{color-scheme:{'dark' if dark else 'light'};background:{paper};color:{ink}}}"
-        f".stApp :is(h1,[data-testid=stMetricValue],[data-testid=stMetricValue] *)"
+        ".stApp :is(h1,[data-testid=stMetricValue],[data-testid=stMetricValue] *,"
+        ".s11_texts .value)"
         f"{{color:{ink} !important}}"
         f".stApp :is([data-testid=stMetricLabel],[data-testid=stMetricLabel] *,"
-        f"[data-testid^=stMetricDelta],[data-testid^=stMetricDelta] *)"
+        f"[data-testid^=stMetricDelta],[data-testid^=stMetricDelta] *,"
+        f".s11_texts .label,.s11_texts .delta,.s11_texts .description)"
         f"{{color:{muted} !important}}"
         f".s11-slide{{color:{muted};background:{paper}}}.s11-slide a{{color:{ink}}}"
         f'[class*="st-key-slide_"] button{{color:{ink} !important;'
@@ -102,7 +104,8 @@ def _hidden() -> str:
         ":not([class*='st-key-slide_'] *){display:none}"
         '[data-testid="stHeader"],[data-testid="stExpander"],[data-testid="stPopover"],'
         '[data-testid="stHeaderActionElements"],[data-testid="stMetric"] '
-        '[data-testid="stTooltipIcon"],.block-container [role="tablist"]{display:none !important}'
+        '[data-testid="stTooltipIcon"],.block-container [role="tablist"],.s11-play,'
+        ".s11_texts .about{display:none !important}"
         # Headline figures are those of the first row.
         '[data-testid="stLayoutWrapper"]:has([data-testid="stMetric"])~'
         '[data-testid="stLayoutWrapper"]:has([data-testid="stMetric"])'
@@ -125,6 +128,7 @@ _PLACES = f"""
 @media (min-width:{PHONE_PX + 1}px){{
 [data-testid="stHorizontalBlock"]:has([data-testid="stMetric"]){{flex:0 0 {FIGURES_REM}rem;
 flex-wrap:nowrap;overflow:hidden}}
+.s11_texts .cards{{height:{FIGURES_REM}rem;overflow:hidden}}
 [data-testid="stColumn"]:has([data-testid="stMetric"]){{min-width:0 !important;
 width:auto;flex:1 1 0 !important}}
 [data-testid="stHorizontalBlock"]:has(>:nth-child(5)) [data-testid="stMetricValue"]{{
@@ -140,6 +144,10 @@ font-size:min(.875rem,1.45vw);background:transparent !important}}
 overflow:hidden}}
 [data-testid="stElementContainer"] .s11-chart{{width:calc(100%/var(--scale));
 height:calc(var(--free)/var(--scale));transform:scale(var(--scale));transform-origin:0 0}}
+.s11_texts .card{{border:0;padding:0}}
+.s11_texts .label{{font-size:min(.875rem,2vw)}}
+.s11_texts .value{{font-size:min(1.7rem,3vw);padding:0}}
+.s11_texts :is(.delta,.description){{font-size:min(.875rem,1.45vw);background:none;padding:0}}
 .s11-slide{{position:fixed;z-index:99;left:0;right:0;bottom:0;height:{FOOT_REM}rem;
 box-sizing:border-box;padding:.25rem 12rem .25rem 1rem;font-size:.75rem;line-height:1.3;
 display:flex;flex-direction:column;justify-content:center}}

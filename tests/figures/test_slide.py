@@ -51,10 +51,11 @@ def test_only_a_figure_that_can_gets_lower() -> None:
 
 
 def test_a_slide_says_how_high_a_figure_is() -> None:
-    spec = {"data": [], "layout": layout(600, meta={"wide": {"height": 300, "a": 1}, "figure": 2})}
-    shown = on_slide(spec, dark=False)
+    own = layout(600, meta={"wide": {"height": 300, "a": 1}, "figure": 2})
+    shown = on_slide({"data": [], "layout": own}, dark=False)
     assert shown["layout"] == {"meta": {"wide": {"a": 1}, "figure": 2}}
-    assert spec["layout"]["height"] == 600  # the page's own is as it was
+    assert own["height"] == 600  # the page's own is as it was
+    assert own["meta"] == {"wide": {"height": 300, "a": 1}, "figure": 2}
     fixed = {"data": [], "layout": layout(600, legend=bottom_legend() | {"y": 0.2})}
     assert on_slide(fixed, dark=False)["layout"]["height"] == 600
 
