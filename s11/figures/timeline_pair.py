@@ -15,6 +15,7 @@ from s11.words import ms, times
 SPARE = 1.04  # of the longer run: room for the last mark
 HEIGHT = 720
 STEPS_SHARE, STREAMS_SHARE, HEAD_SHARE = 0.185, 0.225, 0.075  # of the plot, for each state
+FOOT_PX, NARROW_FOOT_PX = 66, 110  # a legend in one row, in four
 NOTABLE = 1.05  # a factor below is no finding
 
 
@@ -125,8 +126,15 @@ def pair_figure(info: PairInfo) -> Spec:
         *lower["labels"],
     ]
     spec["annotations"] = [upper["short_head"], lower["short_head"], *labels]
-    spec["meta"]["wide"] = {"annotations": [upper["head"], lower["head"], *labels]}
-    spec["margin"] = {**spec["margin"], "l": 86, "b": 66}
+    spec["margin"] = {**spec["margin"], "l": 86, "b": NARROW_FOOT_PX}
+    spec["meta"]["wide"] = {
+        "annotations": [upper["head"], lower["head"], *labels],
+        "margin": {**spec["margin"], "b": FOOT_PX},
+        "title": spec["title"],
+    }
+    names = f"<b>{info.upper.name}, {info.lower.name.lower()}</b>"
+    shorter = spec["title"]["text"].replace(f"<b>{info.title}</b>", names)
+    spec["title"] = {**spec["title"], "text": shorter}
     return {"data": [*upper["data"], *lower["data"]], "layout": spec}
 
 

@@ -19,8 +19,11 @@ from s11.kv_pool import within_memory
 from s11.ui.frame import chart, show_refusal
 from s11.ui.numbers import numbers_fold
 from s11.ui.runs import run
+from s11.ui.slide import scheme
 
 FILENAME = "s11-pair"
+# A dialog stands outside the app, whose scheme it does not know.
+DARK_DIALOG = '<style>[role="dialog"]{color-scheme:dark}</style>'
 
 
 def offer_pair(
@@ -44,7 +47,7 @@ def offer_pair(
     )
     if not clicked:
         return
-    sides = (("A, pinned", pinned), ("Now", experiment))
+    sides = (("Pinned A", pinned), ("Now", experiment))
     if pinned is None:
         chunked = experiment.with_chunk_tokens(chunk_tokens)
         sides = (("Chunking on", chunked), ("Chunking off", chunked.chunking_off()))
@@ -54,6 +57,8 @@ def offer_pair(
 @st.dialog("Two states, one scale", width="large", icon=":material/splitscreen:")
 def _shown(sides: tuple[tuple[str, Experiment | None], ...], axis: Axis) -> None:
     """Show the picture, with its camera button, its numbers and what can be taken away."""
+    if st.context.theme.type == "dark" and not scheme():
+        st.html(DARK_DIALOG)
     try:
         upper, lower = (
             side(name, experiment, axis=axis) for name, experiment in sides if experiment

@@ -127,3 +127,10 @@ def test_two_states_are_one_picture(open_app: Open, wait_for_chart: Chart, tmp_p
     assert html.startswith(b"<!doctype html>")
     assert b"Chunking on" in html
     assert page.evaluate(OVERFLOWING) == []
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    page.set_content(html.decode())
+    picture = page.locator("#picture")
+    expect(picture.locator(".main-svg").first).to_be_visible()
+    assert picture.bounding_box() == {"x": 0, "y": 0, "width": 1920, "height": 1080}
+    assert page.evaluate(TITLE_PX) == pytest.approx(27, rel=1e-3)  # 18 px x 1.5
+    expect(picture).to_contain_text("Longest stall 14.4 ms above, 153 ms below")

@@ -120,4 +120,6 @@ def test_figure_is_valid_and_its_rows_do_not_overlap(lower: Experiment):
     assert places.count("paper") == 1
     wide = layout["meta"]["wide"]["annotations"]
     assert "1,024-token chunks" in wide[0]["text"]
+    # A phone has room for less.
     assert "1,024-token chunks" not in layout["annotations"][0]["text"]
+    assert layout["title"]["text"].startswith("<b>A, b</b>")
