@@ -12,7 +12,7 @@ from s11.figures.theme import DARK_TWIN, Spec
 SLIDE_WIDTH, SLIDE_HEIGHT = 1920, 1080  # px
 TYPE_SCALE = 1.5  # of a slide's type to a page's
 LOWEST, LOWEST_SQUARE = 0.72, 0.85  # of a figure's own height: lower, and its rows would touch
-NARROW, NARROW_PANELS = 366, 1000  # px: a phone's width; panels that lie side by side
+NARROW, NARROW_PANELS = 366, 1080  # px: a phone's width; panels that lie side by side
 _ROUNDING = 1e-9  # a canvas takes whole pixels, and rounds down
 
 _DARK = {light.upper(): dark for light, dark in DARK_TWIN.items()}
@@ -34,7 +34,8 @@ def picture_size(layout: Spec) -> PictureSize:
     Type is `TYPE_SCALE` times the page's; less only where a figure is higher than a slide's
     720 px, more where its places are fixed and it is lower.
     """
-    height = natural_height(layout)
+    broad = ceil(narrowest_width(layout) * SLIDE_HEIGHT / SLIDE_WIDTH)
+    height = max(natural_height(layout), broad)
     if not has_fixed_places(layout):
         height = max(height, round(SLIDE_HEIGHT / TYPE_SCALE))
     return PictureSize(

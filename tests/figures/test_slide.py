@@ -27,6 +27,12 @@ def layout(height: int, **more: object) -> dict[str, object]:
         (903, {}, (1606, 903)),  # 903 x 16 / 9 = 1605.3
         # A legend at a share of the height would leave its place at another height.
         (540, {"legend": bottom_legend() | {"y": 0.1}}, (960, 540)),
+        # Panels side by side take 1,080 px: 1,080 x 9 / 16 = 607.5.
+        (
+            505,
+            {"legend": bottom_legend() | {"y": 0.1}, "meta": {"wide": {"height": 505}}},
+            (1081, 608),
+        ),
         (1100, {"meta": {"wide": {"height": 450}}}, (1280, 720)),
     ],
 )
