@@ -19,7 +19,6 @@ from s11.figures.timeline import timeline_alt, timeline_figure
 from s11.figures.timeline_info import timeline_info
 from s11.kv_pool import within_memory
 from s11.machine_words import machine_words
-from s11.policies import CHUNKING
 from s11.presets import TITLES
 from s11.sweeps import SweepPoint, longest_prompt_tokens
 from s11.trade_off import trade_off
@@ -266,10 +265,7 @@ def _take_away(experiment: Experiment, this: Run, spec: Spec) -> None:
         numbers = st.popover(
             "The numbers as a table", icon=":material/table:", on_change="rerun", key="table"
         )
-        if state.policy() in CHUNKING:
-            offer_pair(
-                experiment, chunk_tokens=int(state.value_of("chunk")), axis=state.view().axis
-            )
+        offer_pair(experiment)
     if fold.open:
         with fold:
             picture_control()

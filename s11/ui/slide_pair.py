@@ -16,6 +16,8 @@ from s11.figures.timeline_pair import (
     pair_info,
 )
 from s11.kv_pool import within_memory
+from s11.policies import CHUNKING
+from s11.ui import simulator_state as state
 from s11.ui.frame import chart, show_refusal
 from s11.ui.numbers import numbers_fold
 from s11.ui.runs import run
@@ -26,17 +28,16 @@ FILENAME = "s11-pair"
 DARK_DIALOG = '<style>[role="dialog"]{color-scheme:dark}</style>'
 
 
-def offer_pair(
-    experiment: Experiment, *, chunk_tokens: int, axis: Axis, pinned: Experiment | None = None
-) -> None:
-    """Lay the button that opens the picture of two states.
+def offer_pair(experiment: Experiment, pinned: Experiment | None = None) -> None:
+    """Lay the button that opens the picture of two states, where there are two.
 
     Args:
         experiment: what is simulated now.
-        chunk_tokens: the chunk size of the side with chunking, where it is off now.
-        axis: what runs along the picture.
-        pinned: a state to hold the present one against; without it, chunking on against off.
+        pinned: a state to hold it against; without it, chunking on stands above off, and the
+            scheduler must be one that has a chunk size.
     """
+    if pinned is None and state.policy() not in CHUNKING:
+        return
     clicked = st.button(
         "A/B picture",
         icon=":material/splitscreen:",
@@ -49,9 +50,9 @@ def offer_pair(
         return
     sides = (("Pinned A", pinned), ("Now", experiment))
     if pinned is None:
-        chunked = experiment.with_chunk_tokens(chunk_tokens)
+        chunked = experiment.with_chunk_tokens(int(state.value_of("chunk")))
         sides = (("Chunking on", chunked), ("Chunking off", chunked.chunking_off()))
-    _shown(sides, axis)
+    _shown(sides, state.view().axis)
 
 
 @st.dialog("Two states, one scale", width="large", icon=":material/splitscreen:")
