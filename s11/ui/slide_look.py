@@ -9,7 +9,7 @@ from s11.figures.theme import DARK_TWIN, INK, MUTED, PAPER
 
 PAGE_REM_PX = 16
 # Heights in rem of a slide, which the pictures leave free.
-TITLE_REM, FIGURES_REM, FOOT_REM, EDGE_REM = 2.5, 4.9, 3.1, 0.5
+TITLE_REM, FIGURES_REM, FOOT_REM, EDGE_REM = 2.3, 4.9, 3.1, 0.5
 SIDES_PX = 48
 LOW_PX = 800  # a window this low shows no page title: the picture bears its own
 PHONE_PX = 640
