@@ -67,10 +67,12 @@ def slide_mode(*, headline_figures: bool) -> None:
             )
         return
     st.html(slide_css(dark=chosen == DARK))
-    parameters = st.query_params.to_dict()
-    st.html(caption_html(parameters, address=st.context.url or ""))
-    if not st.context.is_embedded:
-        _way_back(DARK if chosen == LIGHT else LIGHT)
+    # One block here as on the page: what follows keeps its place, and is not laid anew.
+    with st.container(key="slide_foot"):
+        parameters = st.query_params.to_dict()
+        st.html(caption_html(parameters, address=st.context.url or ""))
+        if not st.context.is_embedded:
+            _way_back(DARK if chosen == LIGHT else LIGHT)
 
 
 def _way_back(other: str) -> None:

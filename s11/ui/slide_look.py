@@ -59,6 +59,8 @@ def picture_css(
     for scale, width, height in reversed(LARGER):
         room = f"(min-width:{width}px) and (min-height:{height}px)"
         rules.append(f"@media {room}{{{place}{{--high:{scale};--broad:{scale}}}}}")
+    if lowest_px < natural_px:  # else it says its own height
+        rules.append(f"{place} .s11-chart{{height:calc(var(--free)/var(--scale)) !important}}")
     larger = TYPE_SCALE
     for scale in SMALLER:
         needed = _window_px(lowest_px * larger, first=first, figures_rem=figures_rem)
@@ -143,7 +145,7 @@ font-size:min(.875rem,1.45vw);background:transparent !important}}
 [data-testid="stElementContainer"]:has(.s11-chart){{flex:0 0 auto;height:var(--free);
 overflow:hidden}}
 [data-testid="stElementContainer"] .s11-chart{{width:calc(100%/var(--scale));
-height:calc(var(--free)/var(--scale));transform:scale(var(--scale));transform-origin:0 0}}
+transform:scale(var(--scale));transform-origin:0 0}}
 .s11_texts .card{{border:0;padding:0}}
 .s11_texts .label{{font-size:min(.875rem,2vw)}}
 .s11_texts .value{{font-size:min(1.7rem,3vw);padding:0}}
@@ -154,6 +156,7 @@ display:flex;flex-direction:column;justify-content:center}}
 .s11-slide :is(p,a){{margin:0;font-size:.75rem;overflow:hidden;text-overflow:ellipsis;
 display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow-wrap:anywhere}}
 .s11-slide p{{-webkit-line-clamp:1}}
+[data-testid="stLayoutWrapper"]:has(>.st-key-slide_foot){{position:absolute}}
 .st-key-slide_back{{position:fixed;z-index:100;right:1rem;bottom:.6rem;width:auto}}
 .st-key-slide_back button{{min-height:1.9rem;padding:.1rem .6rem;font-size:.75rem}}
 @media (max-height:{LOW_PX}px) and (min-width:{PHONE_PX + 1}px){{
