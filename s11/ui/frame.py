@@ -182,8 +182,10 @@ def chart(
         **asdict(picture_size(spec["layout"])),
     )
     height = spec["layout"]["height"]
-    spec = slide.as_slide(spec, key=f"{key}_live")
-    if live_chart(spec, key=f"{key}_live", alt=alt, config=config, on_zoom=on_zoom):
+    # A key of its own on a slide: the chart is then drawn anew, at the size of its new place.
+    live_key = f"{key}_slide" if slide.scheme() else f"{key}_live"
+    spec = slide.as_slide(spec, key=live_key)
+    if live_chart(spec, key=live_key, alt=alt, config=config, on_zoom=on_zoom):
         return
     from s11.figures.drawn import Drawn
 

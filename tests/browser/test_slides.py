@@ -36,6 +36,12 @@ PLACES = """(figure) => {
         scroll: document.querySelector('.stMain').scrollHeight,
     };
 }"""
+# The chart is drawn as large as its place.
+FILLS = """() => {
+    const chart = document.querySelector('.js-plotly-plot'), drawn = chart?._fullLayout;
+    return drawn && Math.abs(drawn.width - chart.clientWidth) < 2
+        && Math.abs(drawn.height - chart.clientHeight) < 2;
+}"""
 
 
 def saved(page: Page, folder: Path, click: Callable[[], None]) -> bytes:
@@ -71,12 +77,10 @@ def test_a_page_becomes_a_slide_and_a_page_again(
     assert link is not None
     assert link.startswith("http://127.0.0.1:")
     assert link.endswith("/?chunk=512&users=7")
+    page.wait_for_function(FILLS)  # before any window changes its size
     for width, height in WINDOWS:
         page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_function(
-            "() => { const c = document.querySelector('.js-plotly-plot');"
-            "return Math.abs(c._fullLayout.width - c.clientWidth) < 2; }"
-        )
+        page.wait_for_function(FILLS)
         at = page.evaluate(PLACES, FIGURE)
         assert at["figures"] <= at["top"] < at["bottom"] <= at["caption"] + 1
         assert at["right"] <= width
