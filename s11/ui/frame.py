@@ -75,7 +75,7 @@ min-width:calc(50% - .5rem);flex:1 1 calc(50% - .5rem)}
 [data-testid="stMetricValue"]{font-size:1.35rem}
 [data-testid="stMetric"] [data-testid="stMetricDeltaDescription"]{display:none}
 [class*="st-key-timeline"] .modebar-container{top:auto !important;bottom:60px}
-[class*="st-key-compare_live"] .modebar-container{top:auto !important;bottom:26px}
+[class*="st-key-compare_"] .modebar-container{top:auto !important;bottom:26px}
 }
 </style>"""
 

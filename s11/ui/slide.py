@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from s11.figures.slide import lowest_height, narrowest_width, natural_height, on_slide
+from s11.figures.slide import has_fixed_places, lowest_height, narrowest_width, on_slide
 from s11.figures.theme import Spec
 from s11.ui.link_checks import one_of
 from s11.ui.slide_look import picture_css, slide_css
@@ -135,7 +135,8 @@ def as_slide(spec: Spec, *, key: str) -> Spec:
     st.html(
         picture_css(
             key,
-            natural_px=natural_height(layout),
+            fixed=has_fixed_places(layout),
+            phone_px=layout["height"],
             lowest_px=lowest_height(layout),
             narrowest_px=narrowest_width(layout),
             first=first,

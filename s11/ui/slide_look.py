@@ -32,7 +32,8 @@ def slide_css(*, dark: bool) -> str:
 def picture_css(
     key: str,
     *,
-    natural_px: int,
+    fixed: bool,
+    phone_px: int,
     lowest_px: int,
     narrowest_px: int,
     first: bool,
@@ -42,7 +43,8 @@ def picture_css(
 
     Args:
         key: of the picture's element.
-        natural_px: the height that the figure asks for.
+        fixed: the figure says its own height.
+        phone_px: the height that it asks for on a phone, where a slide may scroll.
         lowest_px: the least height at which it still reads well.
         narrowest_px: the least width.
         first: it stands below the page's title.
@@ -59,7 +61,7 @@ def picture_css(
     for scale, width, height in reversed(LARGER):
         room = f"(min-width:{width}px) and (min-height:{height}px)"
         rules.append(f"@media {room}{{{place}{{--high:{scale};--broad:{scale}}}}}")
-    if lowest_px < natural_px:  # else it says its own height
+    if not fixed:
         rules.append(f"{place} .s11-chart{{height:calc(var(--free)/var(--scale)) !important}}")
     larger = TYPE_SCALE
     for scale in SMALLER:
@@ -68,7 +70,7 @@ def picture_css(
         broad = ceil(narrowest_px * larger + SIDES_PX)
         rules.append(f"@media (max-width:{broad - 1}px){{{place}{{--broad:{scale}}}}}")
         larger = scale
-    rules.append(f"@media (max-width:{PHONE_PX}px){{{place}{{--scale:1;--free:{natural_px}px}}}}")
+    rules.append(f"@media (max-width:{PHONE_PX}px){{{place}{{--scale:1;--free:{phone_px}px}}}}")
     return f"<style>{''.join(rules)}</style>"
 
 
@@ -140,7 +142,7 @@ font-size:min(1.3rem,2vw)}}
 [data-testid="stMetricLabel"] *{{font-size:inherit}}
 [data-testid="stMetricValue"]{{font-size:min(1.7rem,3vw);line-height:1.2;padding:0}}
 [data-testid^="stMetricDelta"],[data-testid^="stMetricDelta"] *{{
-font-size:min(.875rem,1.45vw);background:transparent !important}}
+font-size:min(.875rem,1.45vw);background:transparent !important;opacity:1 !important}}
 [data-testid="stMetricDelta"]{{padding-left:0}}
 [data-testid="stElementContainer"]:has(.s11-chart){{flex:0 0 auto;height:var(--free);
 overflow:hidden}}
@@ -181,6 +183,11 @@ _PHONE = f"""@media (max-width:{PHONE_PX}px){{
 [data-testid="stMetricLabel"]{{font-size:.875rem}}
 [data-testid="stMetricValue"]{{font-size:1.35rem}}
 [data-testid="stMetricDelta"]{{font-size:.8rem}}
+[data-testid="stMetric"] [data-testid^="stMetricDelta"],
+[data-testid="stMetric"] [data-testid^="stMetricDelta"] *{{font-size:.8rem}}
+.s11_texts .value{{font-size:1.35rem}}
+.s11_texts :is(.label,.delta){{font-size:.8rem}}
+[data-testid="stElementContainer"]:has(.s11-chart){{height:auto;overflow:visible}}
 .s11-slide{{height:auto;padding:.25rem .75rem 3rem}}
 .s11-slide p{{-webkit-line-clamp:2}}
 }}"""

@@ -80,15 +80,14 @@ def scale(css: str, height: int) -> float:
 
 
 def test_type_is_as_large_as_the_window_allows() -> None:
-    later = picture_css("a", natural_px=600, lowest_px=400, narrowest_px=366, first=False,
-                        below_figures=True)  # fmt: skip
+    figure = {"fixed": False, "phone_px": 600, "lowest_px": 400, "narrowest_px": 366}
+    later = picture_css("a", **figure, first=False, below_figures=True)
     # Edge and foot take (0.5 + 3.1) rem of 24 px: 86.4 px; 400 px x 1.5 fit from 687 px on.
     assert scale(later, 687) == 1.5
     assert scale(later, 686) == 1.4
     assert scale(later, 647) == 1.4  # 400 x 1.4 + 86.4 = 646.4
     assert scale(later, 646) == 1.3
-    first = picture_css("a", natural_px=600, lowest_px=400, narrowest_px=366, first=True,
-                        below_figures=True)  # fmt: skip
+    first = picture_css("a", **figure, first=True, below_figures=True)
     # Figures take 4.9 rem more, 117.6 px: 804 px is over 800, so the title's 55.2 px count too.
     assert scale(first, 860) == 1.5
     assert scale(first, 859) == 1.4
