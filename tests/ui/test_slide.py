@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -80,7 +81,8 @@ def scale(css: str, height: int) -> float:
 
 
 def test_type_is_as_large_as_the_window_allows() -> None:
-    figure = {"fixed": False, "phone_px": 600, "lowest_px": 400, "narrowest_px": 366}
+    figure: dict[str, Any] = {"fixed": False, "phone_px": 600, "lowest_px": 400}
+    figure["narrowest_px"] = 366
     later = picture_css("a", **figure, first=False, below_figures=True)
     # Edge and foot take (0.5 + 3.1) rem of 24 px: 86.4 px; 400 px x 1.5 fit from 687 px on.
     assert scale(later, 687) == 1.5
