@@ -123,7 +123,7 @@ def test_camera_saves_a_white_slide(
     if kind == "PNG":
         data = path.read_bytes()
         size = (int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big"))
-        assert size == (2560, 1440)
+        assert size == (1920, 1080)
         return
     svg = path.read_text()
     assert "No stream waits over 50 ms" in svg
