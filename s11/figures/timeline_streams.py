@@ -20,6 +20,7 @@ MOST_TICKS, FEW_TICKS = 240, 120
 NUMBER_ROOM = 0.045  # of the axis: two digits at 390 px
 LABEL_ROOM = 0.4  # of the axis: "TTFT 189 ms" at 390 px
 SHORT_WORDS_ROOM, LONG_WORDS_ROOM = 0.35, 0.85  # "16 chunks", "16 chunks of up to 512 tokens"
+TICK_WIDTH = 0.004  # of the axis
 TICK_HALF, TTFT_DROP, FEWEST_ROWS = 0.34, 0.85, 6
 ON_PREFILL = "#1A1A1A"
 
@@ -34,6 +35,8 @@ class Rows:
         self.labels: list[str] = []
         self.prompts: list[float] = []
         self.users: list[float] = []
+        self.pinned_prompt: float | None = None
+        self.pinned_user: float | None = None
         at = 0.0
         for number in range(len(info.prompts)):
             self.prompts.append(at)
@@ -48,6 +51,15 @@ class Rows:
             at -= 1.0
         if info.users > SHOWN_USERS:
             self._add(at, f"+ {info.users - SHOWN_USERS:,} alike")
+            at -= 1.0
+        pinned = info.pinned
+        if pinned and len(pinned.chunk_left):
+            self.pinned_prompt = at
+            self._add(at, "A: prompt")
+            at -= 1.0
+        if pinned and len(pinned.token_marks):
+            self.pinned_user = at
+            self._add(at, "A: user")
             at -= 1.0
         self.bottom = min(at + 0.3, -FEWEST_ROWS)
 
@@ -70,7 +82,7 @@ def stream_traces(info: TimelineInfo, rows: Rows) -> list[Spec]:
         (p, place) for p, place in zip(info.prompts, rows.prompts, strict=True) if len(p.chunk_left)
     ]
     if begun:
-        drawn = [(*_merged(prompt), place) for prompt, place in begun]
+        drawn = [(*_merged(p.chunk_left, p.chunk_width), place) for p, place in begun]
         places = [np.full(len(left), place) for left, _, place in drawn]
         left, width, y = (
             np.concatenate(parts)
@@ -85,6 +97,13 @@ def stream_traces(info: TimelineInfo, rows: Rows) -> list[Spec]:
     if sent:
         left, width, y = np.array(sent).T
         traces.append(_bars(left, width, y, _TRAVEL))
+    pinned = info.pinned
+    if pinned and rows.pinned_prompt is not None:
+        left, width = _merged(pinned.chunk_left, pinned.chunk_width)
+        traces.append(_bars(left, width, np.full(len(left), rows.pinned_prompt), _PINNED))
+    if pinned and rows.pinned_user is not None and len(pinned.token_marks) > MOST_TICKS:
+        first, last = float(pinned.token_marks[0]), float(pinned.token_marks[-1])
+        traces.append(_bars([first], [last - first], [rows.pinned_user], _PINNED))
     words = _words(info, rows)
     if words:
         traces.append(_text(words))
@@ -111,12 +130,31 @@ def stream_lines(info: TimelineInfo, rows: Rows) -> list[Spec]:
         *segments(ticks, yref="y2", line={"color": DECODE, "width": tick_width}),
         *segments(spans, yref="y2", line={"color": INK, "width": 1.5}),
         *segments(waits, yref="y2", line={"color": STALL, "width": 2.5, "dash": "dot"}),
+        *segments(_pinned_ticks(info, rows), yref="y2", line={"color": INK, "width": 1.2}),
+    ]
+
+
+def _pinned_ticks(info: TimelineInfo, rows: Rows) -> list[tuple[Point, ...]]:
+    """Return A's tokens: hollow, where the streams' own are filled."""
+    pinned, place = info.pinned, rows.pinned_user
+    if pinned is None or place is None or len(pinned.token_marks) > MOST_TICKS:
+        return []
+    half = TICK_WIDTH * info.right_end / 2
+    low, high = place - TICK_HALF, place + TICK_HALF
+    return [
+        ((at - half, low), (at - half, high), (at + half, high), (at + half, low), (at - half, low))
+        for at in pinned.token_marks.tolist()
     ]
 
 
 def stream_labels(info: TimelineInfo, rows: Rows) -> list[Spec]:
     """Return the lower row's labels: each prompt's TTFT, and what froze."""
-    return [*_ttft_labels(info, rows), *_travel_labels(info, rows), *_freeze_labels(info, rows)]
+    return [
+        *_ttft_labels(info, rows),
+        *_travel_labels(info, rows),
+        *_freeze_labels(info, rows),
+        *_pinned_labels(info, rows),
+    ]
 
 
 def segments(lines: Iterable[tuple[Point, ...]], *, yref: str, line: Spec) -> list[Spec]:
@@ -130,6 +168,10 @@ def segments(lines: Iterable[tuple[Point, ...]], *, yref: str, line: Spec) -> li
 _CHUNK: Spec = {
     "width": 0.8,
     "marker": {"color": PREFILL, "line": {"color": PAPER, "width": 1}},
+}
+_PINNED: Spec = {
+    "width": 0.6,
+    "marker": {"color": PAPER, "line": {"color": INK, "width": 1.2}},
 }
 _TRAVEL: Spec = {
     "width": 0.5,
@@ -178,9 +220,8 @@ def _bars(left: Any, width: Any, place: Any, look: Spec) -> Spec:
     }
 
 
-def _merged(prompt: PromptRow) -> tuple[np.ndarray, np.ndarray]:
+def _merged(left: np.ndarray, width: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the chunks' left edges and widths, all as one where they are very many."""
-    left, width = prompt.chunk_left, prompt.chunk_width
     if len(left) <= MOST_CHUNK_BARS:
         return left, width
     return left[:1], (left + width)[-1:] - left[:1]
@@ -234,27 +275,41 @@ def _ttft_labels(info: TimelineInfo, rows: Rows) -> list[Spec]:
     """Name each prompt's TTFT on its span, or beside it where the span is short."""
     labels = []
     for prompt, place in zip(info.prompts, rows.prompts, strict=True):
-        if prompt.first_token is None:
-            waits = "no first token: waits for ever"
-            text = waits if info.never_scheduled else "no first token yet"
-            labels.append(_label(f"<b>{text}</b>", info.right_end / 2, place, STALL_TEXT))
+        first = prompt.first_token
+        if first is None:
+            text = "no first token yet"
+            if info.never_scheduled:
+                text = "no first token: waits for ever"
+            middle = info.right_end / 2
+            labels.append(_label(f"<b>{text}</b>", middle, place, STALL_TEXT, seen_from=info.ends))
             continue
-        span = prompt.first_token - prompt.arrival
-        text, drop = f"TTFT {ms(prompt.ttft_ms)}", place - TTFT_DROP
+        span, side = first - prompt.arrival, {}
         if span > LABEL_ROOM * info.right_end:
-            labels.append(_label(text, prompt.arrival + span / 2, drop, INK))
-        elif prompt.first_token < (1 - LABEL_ROOM) * info.right_end:
-            beside = {"xanchor": "left", "xshift": 10}
-            labels.append(_label(text, prompt.first_token, drop, INK) | beside)
+            x = prompt.arrival + span / 2
+        elif first < (1 - LABEL_ROOM) * info.right_end:
+            x, side = first, {"xanchor": "left", "xshift": 10}
         else:
-            beside = {"xanchor": "right", "xshift": -8}
-            labels.append(_label(text, prompt.arrival, drop, INK) | beside)
+            x, side = prompt.arrival, {"xanchor": "right", "xshift": -8}
+        text = f"TTFT {ms(prompt.ttft_ms)}"
+        labels.append(_label(text, x, place - TTFT_DROP, INK, seen_from=first) | side)
     return labels
+
+
+def _pinned_labels(info: TimelineInfo, rows: Rows) -> list[Spec]:
+    pinned, place = info.pinned, rows.pinned_prompt
+    if pinned is None or place is None or pinned.first_token is None:
+        return []
+    fits = pinned.first_token < (1 - LABEL_ROOM) * info.right_end
+    x = pinned.first_token if fits else float(pinned.chunk_left[0])
+    label = _label(f"TTFT {ms(pinned.ttft_ms)}", x, place, INK, seen_from=pinned.first_token)
+    side = {"xanchor": "left", "xshift": 8} if fits else {"xanchor": "right", "xshift": -8}
+    return [label | side]
 
 
 def _travel_labels(info: TimelineInfo, rows: Rows) -> list[Spec]:
     return [
-        _label("KV travels", prompt.first_token, place, INK) | {"xanchor": "left", "xshift": 8}
+        _label("KV travels", prompt.first_token, place, INK, seen_from=prompt.first_token)
+        | {"xanchor": "left", "xshift": 8}
         for prompt, place in zip(info.prompts, rows.prompts, strict=True)
         if prompt.handed_over_from is not None and prompt.first_token is not None
     ]
@@ -271,12 +326,14 @@ def _freeze_labels(info: TimelineInfo, rows: Rows) -> list[Spec]:
         wide = info.users > 1 and right - left > 0.6 * info.right_end
         text = f"{'every stream ' if wide else ''}frozen {longest}"
     middle = float(np.mean(rows.users))
-    label = _label(f"<b>{text}</b>", (left + right) / 2, middle, STALL_TEXT)
+    label = _label(f"<b>{text}</b>", (left + right) / 2, middle, STALL_TEXT, seen_from=right)
     return [label | {"bordercolor": GRID, "borderpad": 3}]
 
 
-def _label(text: str, x: float, y: float, colour: str) -> Spec:
+def _label(text: str, x: float, y: float, colour: str, *, seen_from: float) -> Spec:
+    """Return a label; while the timeline plays, it is shown from `seen_from` on."""
     return {
+        "name": f"from {seen_from:.8g}",
         "text": text,
         "x": x,
         "y": y,

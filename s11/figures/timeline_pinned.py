@@ -1,0 +1,86 @@
+"""The pinned state A on the timeline: outlined steps above, outlined rows below the streams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from s11.figures.theme import INK, PAPER, Spec
+from s11.words import ms
+
+Floats = NDArray[np.float64]
+
+MOST_OUTLINED = 300  # steps; of more, the skyline
+NARROW = 0.4  # of the axis: the label stands beside, not on, what it names
+LINE: Spec = {"color": INK, "width": 1.2}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PinnedMarks:
+    """What is drawn of A, on the axis of the run that is held against it."""
+
+    left: Floats  # (marks,) of its steps
+    right: Floats  # (marks,)
+    duration_ms: Floats  # (marks,)
+    chunk_left: Floats  # (chunks,) of its longest prompt
+    chunk_width: Floats  # (chunks,)
+    first_token: float | None
+    ttft_ms: float | None
+    token_marks: Floats  # (tokens of one stream,) none where nobody streams
+    caption: tuple[str, ...]
+
+    @property
+    def end(self) -> float:
+        """Where its last step ends."""
+        return float(self.right[-1]) if len(self.right) else 0.0
+
+
+def skyline(marks: PinnedMarks) -> str:
+    """Return the path of A's steps: each outlined, or only their tops where they are many."""
+    apart = len(marks.left) <= MOST_OUTLINED
+    path: list[str] = []
+    height = 0.0
+    columns = (marks.left.tolist(), marks.right.tolist(), marks.duration_ms.tolist())
+    for left, right, top in zip(*columns, strict=True):
+        from_here = f"M{left:.8g},0L" if apart or not path else "L"
+        if not apart and path:
+            from_here += f"{left:.8g},{height:.8g}L"
+        path.append(f"{from_here}{left:.8g},{top:.8g}L{right:.8g},{top:.8g}")
+        height = top
+    return "".join(path) + (f"L{marks.right[-1]:.8g},0" if path else "")
+
+
+def pinned_line(marks: PinnedMarks) -> list[Spec]:
+    """Return the outline of A's steps, none where it has none."""
+    path = skyline(marks)
+    return [{"type": "path", "path": path, "xref": "x", "yref": "y", "line": LINE}] if path else []
+
+
+def pinned_label(marks: PinnedMarks, *, right_end: float, top_ms: float) -> list[Spec]:
+    """Name A at its longest step, at the picture's top where that lies above it."""
+    if not len(marks.left):
+        return []
+    longest = int(np.argmax(marks.duration_ms))
+    height_ms = float(marks.duration_ms[longest])
+    beyond = height_ms > top_ms
+    left, right = float(marks.left[longest]), float(marks.right[longest])
+    on_it = right - left > NARROW * right_end
+    return [
+        {
+            "text": f"A: {ms(height_ms)}" + (" ↑" if beyond else ""),
+            "x": left if on_it else right,
+            "y": top_ms * 0.97 if beyond else height_ms,
+            "xanchor": "left",
+            "yanchor": "top",
+            "xshift": 4,
+            "yshift": -2,
+            "showarrow": False,
+            "font": {"size": 12, "color": INK},
+            "bgcolor": PAPER,
+            "xref": "x",
+            "yref": "y",
+            "name": f"from {right:.8g}",
+        }
+    ]
