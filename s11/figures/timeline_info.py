@@ -219,10 +219,8 @@ def _pinned_caption(pinned: Pinned, experiment: Experiment) -> tuple[str, ...]:
         parts.append(TITLES[its.policy])
     if its.cost != mine.cost:
         parts.append("other costs")
-    figures = (
-        f"longest stall {ms(pinned.metrics.longest_stall_ms)}, TTFT {ms(pinned.metrics.ttft_ms)}"
-    )
-    told = f"outlined, A: {', '.join(parts)}"
+    figures = f"stall {ms(pinned.metrics.longest_stall_ms)}, TTFT {ms(pinned.metrics.ttft_ms)}"
+    told = f"A, outlined: {', '.join(parts)}"
     return (f"{told}, {figures}",) if len(parts) == 1 else (told, f"A: {figures}")
 
 

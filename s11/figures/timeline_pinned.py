@@ -39,17 +39,17 @@ class PinnedMarks:
 
 def skyline(marks: PinnedMarks) -> str:
     """Return the path of A's steps: each outlined, or only their tops where they are many."""
-    apart = len(marks.left) <= MOST_OUTLINED
-    path: list[str] = []
-    height = 0.0
     columns = (marks.left.tolist(), marks.right.tolist(), marks.duration_ms.tolist())
-    for left, right, top in zip(*columns, strict=True):
-        from_here = f"M{left:.8g},0L" if apart or not path else "L"
-        if not apart and path:
-            from_here += f"{left:.8g},{height:.8g}L"
-        path.append(f"{from_here}{left:.8g},{top:.8g}L{right:.8g},{top:.8g}")
-        height = top
-    return "".join(path) + (f"L{marks.right[-1]:.8g},0" if path else "")
+    tops = [
+        f"{left:.8g},{top:.8g}L{right:.8g},{top:.8g}"
+        for left, right, top in zip(*columns, strict=True)
+    ]
+    if not tops:
+        return ""
+    if len(tops) <= MOST_OUTLINED:
+        edges = zip(columns[0], tops, columns[1], strict=True)
+        return "".join(f"M{left:.8g},0L{top}L{right:.8g},0" for left, top, right in edges)
+    return f"M{columns[0][0]:.8g},0L{'L'.join(tops)}L{columns[1][-1]:.8g},0"
 
 
 def pinned_line(marks: PinnedMarks) -> list[Spec]:

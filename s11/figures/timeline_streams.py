@@ -299,11 +299,11 @@ def _pinned_labels(info: TimelineInfo, rows: Rows) -> list[Spec]:
     pinned, place = info.pinned, rows.pinned_prompt
     if pinned is None or place is None or pinned.first_token is None:
         return []
-    fits = pinned.first_token < (1 - LABEL_ROOM) * info.right_end
-    x = pinned.first_token if fits else float(pinned.chunk_left[0])
-    label = _label(f"TTFT {ms(pinned.ttft_ms)}", x, place, INK, seen_from=pinned.first_token)
-    side = {"xanchor": "left", "xshift": 8} if fits else {"xanchor": "right", "xshift": -8}
-    return [label | side]
+    start, first = float(pinned.chunk_left[0]), pinned.first_token
+    x, side = first, {"xanchor": "left", "xshift": 8}
+    if first > (1 - LABEL_ROOM) * info.right_end:
+        x, side = (start + first) / 2, {}
+    return [_label(f"TTFT {ms(pinned.ttft_ms)}", x, place, INK, seen_from=first) | side]
 
 
 def _travel_labels(info: TimelineInfo, rows: Rows) -> list[Spec]:

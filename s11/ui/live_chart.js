@@ -59,8 +59,8 @@ export default function ({data, parentElement, setStateValue, setTriggerValue}) 
     const same = chart.s11Drawn;
     if (same?.spec === shown.spec && same.wide === wide && same.holding === holding) return;
     let layout = wide ? {...asked, ...asked.meta.wide} : asked;
-    const range = holding ? chart.s11Drawn?.range : layout.xaxis?.range;
-    if (holding && range) layout = onAxis(layout, range);
+    const range = holding && same ? same.range : layout.xaxis?.range?.slice();
+    if (holding && same && range) layout = onAxis(layout, range);
     keepZoom(chart, layout);
     chart.style.height = `${layout.height}px`;
     chart.setAttribute('aria-label', shown.alt);

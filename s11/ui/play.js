@@ -66,7 +66,7 @@ function player(root, chart) {
     frame = null;
   }
   function say() {
-    play.textContent = frame !== null ? 'Pause' : at === null ? 'Play' : 'Go on';
+    play.textContent = frame !== null ? 'Pause' : at === null ? 'Play' : 'Resume';
     play.hidden = calm.matches;
     all.disabled = at === null;
     back.disabled = at === null;
