@@ -90,8 +90,13 @@ export default function ({data, parentElement, setStateValue, setTriggerValue}) 
       // The reader may be further along the slider than what the server answers.
       const live = window.s11Live;
       const ahead = live && live.scenario === meta?.scenario && live.stop.chunk !== meta.chunk_tokens;
-      if (ahead) draw(Plotly, live.stop, live.holding);
-      else draw(Plotly, {spec, alt}, Boolean(live?.holding && live.scenario === meta?.scenario));
+      if (ahead) {
+        draw(Plotly, live.stop, live.holding);
+      } else {
+        const holding = Boolean(live?.holding && live.scenario === meta?.scenario);
+        draw(Plotly, {spec, alt}, holding);
+        if (!holding) window.s11Live = null;  // the server has caught up
+      }
       window.addEventListener('resize', turn);
       document.addEventListener('s11-stop', follow);
       chart.on('plotly_afterplot', redrawn);
