@@ -5,18 +5,23 @@
 
 async function unpacked(bytes) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return JSON.parse(await new Response(stream).text());
+  const told = JSON.parse(await new Response(stream).text());
+  return {...told, byChunk: new Map(told.stops.map((stop) => [String(stop.chunk), stop]))};
 }
 
 const KEY_MS = 500;  // a key's change of the slider follows it at once
 
 export default function ({data, parentElement}) {
   const root = parentElement.querySelector('.s11_stops');
-  let gone = false, down = false, keyed = -Infinity;
+  // Outlives this call: new stops can come while the slider is held.
+  const hand = root.s11Hand ??= {down: false, keyed: -Infinity};
+  let gone = false;
   unpacked(data).then((told) => {
     if (gone) return;
-    root.s11Held = {...told, byChunk: new Map(told.stops.map((stop) => [String(stop.chunk), stop]))};
+    root.s11Held = told;
     root.dataset.scenario = told.scenario;  // ready
+    const slider = document.querySelector(`.st-key-${told.slider} [aria-valuetext]`);
+    if (hand.down && slider) reach(slider);
   }).catch(() => { root.s11Held = null; });  // then pictures come on release
 
   function ofSlider(target) {
@@ -24,34 +29,31 @@ export default function ({data, parentElement}) {
     return Boolean(held && target.closest?.(`.st-key-${held.slider}`));
   }
   function tell(stop) {
-    const {scenario} = root.s11Held;
-    window.s11Live = {scenario, stop, holding: down};
+    window.s11Live = {scenario: root.s11Held.scenario, stop, holding: hand.down};
     document.dispatchEvent(new CustomEvent('s11-stop', {detail: window.s11Live}));
+  }
+  function reach(slider) {
+    const stop = root.s11Held.byChunk.get(slider.getAttribute('aria-valuetext'));
+    if (!stop || !(hand.down || performance.now() - hand.keyed < KEY_MS)) window.s11Live = null;
+    else if (window.s11Live?.stop !== stop || window.s11Live.holding !== hand.down) tell(stop);
   }
   const observer = new MutationObserver((changes) => {
     const last = changes.filter(({target}) => ofSlider(target)).at(-1);
-    if (!last) return;
-    const text = last.target.getAttribute('aria-valuetext');
-    const stop = root.s11Held.byChunk.get(text);
-    if (!stop || !(down || performance.now() - keyed < KEY_MS)) {
-      window.s11Live = null;
-      return;
-    }
-    if (window.s11Live?.stop !== stop || window.s11Live.holding !== down) tell(stop);
+    if (last) reach(last.target);
   });
   observer.observe(document.body, {
     subtree: true, attributes: true, attributeFilter: ['aria-valuetext'],
   });
-  function press(event) { down = ofSlider(event.target); }
-  function release() {
-    if (!down) return;
-    down = false;
-    if (window.s11Live && root.s11Held) tell(window.s11Live.stop);
-  }
-  function key(event) { if (ofSlider(event.target)) keyed = performance.now(); }
   const listeners = {
-    pointerdown: press, pointerup: release, pointercancel: release, keydown: key,
+    pointerdown(event) { hand.down = ofSlider(event.target); },
+    pointerup() {
+      if (!hand.down) return;
+      hand.down = false;
+      if (window.s11Live && root.s11Held) tell(window.s11Live.stop);
+    },
+    keydown(event) { if (ofSlider(event.target)) hand.keyed = performance.now(); },
   };
+  listeners.pointercancel = listeners.pointerup;
   for (const [name, listener] of Object.entries(listeners))
     document.addEventListener(name, listener, true);
   return () => {
