@@ -29,7 +29,6 @@ HERE = Path(__file__).parent
 _HTML = """<div class="s11-live">
 <svg aria-hidden="true"><clipPath><rect x="0" y="0" width="0" height="0"/></clipPath></svg>
 <div class="s11-chart" role="figure"></div>
-<div class="s11-playhead" hidden></div>
 <div class="s11-play" role="group" aria-label="Play the timeline" hidden>
 <button type="button">Play</button>
 <button type="button">Step back</button>

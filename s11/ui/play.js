@@ -14,7 +14,9 @@ function stepEdges(chart, until) {
 }
 
 function player(root, chart) {
-  const bar = root.querySelector('.s11-play'), head = root.querySelector('.s11-playhead');
+  const bar = root.querySelector('.s11-play');
+  const head = document.createElementNS('http://www.w3.org/2000/svg', 'line');
+  head.setAttribute('class', 's11-playhead');
   const [play, back, on, all] = bar.querySelectorAll('button');
   const told = bar.querySelector('.s11-told'), rect = root.querySelector('clipPath rect');
   const clip = root.querySelector('clipPath');
@@ -44,9 +46,11 @@ function player(root, chart) {
     rect.setAttribute('height', chart.clientHeight);
     for (const part of parts()) part.style.clipPath = `url(#${clip.id})`;
     reveal();
-    head.hidden = edge !== x;
-    const {_offset: top} = chart._fullLayout.yaxis, size = chart._fullLayout._size;
-    Object.assign(head.style, {left: `${x}px`, top: `${top}px`, height: `${size.h}px`});
+    const {t: top, h: high} = chart._fullLayout._size;
+    for (const [key, value] of Object.entries({x1: x, x2: x, y1: top, y2: top + high}))
+      head.setAttribute(key, value);
+    if (edge === x) chart.querySelectorAll('.main-svg')[1].append(head);
+    else head.remove();  // the playhead is beyond what is zoomed on
     const done = edges.filter((end) => end > 0 && end <= at).length, many = edges.length - 1;
     const time = chart.layout.meta.axis === 'by time' ? `${Math.round(at).toLocaleString('en')} ms` : '';
     told.textContent = [time, `${done} of ${many} steps done`].filter(Boolean).join(', ');
@@ -57,7 +61,7 @@ function player(root, chart) {
     at = null;
     for (const part of parts()) part.style.clipPath = '';
     reveal();
-    head.hidden = true;
+    head.remove();
     told.textContent = '';
     say();
   }
