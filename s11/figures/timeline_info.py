@@ -8,15 +8,13 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from s11.costs import RooflineCost
 from s11.experiment import Experiment
 from s11.figures.timeline_pinned import PinnedMarks
+from s11.figures.timeline_words import caption, on_a_machine, pinned_caption, title
 from s11.metrics import Metrics
 from s11.policies import DISAGGREGATED
-from s11.presets import TITLES
 from s11.results import Result
-from s11.verdict import Explanation, Verdict
-from s11.words import count, ms
+from s11.verdict import Explanation
 
 Floats = NDArray[np.float64]
 
@@ -163,8 +161,8 @@ def timeline_info(
         shortest_run = _stretched_until(shortest_run, marked.end)
         largest_ms = max(largest_ms, HEADROOM * float(marked.duration_ms.max(initial=0.0)))
     return TimelineInfo(
-        title=_title(experiment, explanation),
-        caption=[*_caption(experiment, result), *(marked.caption if marked else ())],
+        title=title(experiment, explanation),
+        caption=[*caption(experiment, result), *(marked.caption if marked else ())],
         axis=axis,
         steps=marks,
         itl_target_ms=experiment.itl_target_ms,
@@ -179,7 +177,7 @@ def timeline_info(
         top_ms=2 * experiment.itl_target_ms if zoom_on_target else largest_ms,
         chunking=experiment.chunking,
         never_scheduled=bool(result.never_scheduled),
-        fixed_name=ONE_TOKEN_STEP if _on_a_machine(experiment) else "fixed overhead",
+        fixed_name=ONE_TOKEN_STEP if on_a_machine(experiment) else "fixed overhead",
         pinned=marked,
     )
 
@@ -202,30 +200,8 @@ def _pinned_marks(pinned: Pinned, experiment: Experiment, axis: Axis) -> PinnedM
         first_token=rows[0].first_token if rows else None,
         ttft_ms=rows[0].ttft_ms if rows else None,
         token_marks=np.concatenate(([0.0], decodes)) if streams else np.zeros(0),
-        caption=_pinned_caption(pinned, experiment),
+        caption=pinned_caption(pinned.experiment, pinned.result, pinned.metrics, beside=experiment),
     )
-
-
-def _pinned_caption(pinned: Pinned, experiment: Experiment) -> tuple[str, ...]:
-    """Say what A is, as far as it differs beside its chunks, and its figures."""
-    its, mine = pinned.experiment, experiment
-    prompts, chunks, _ = _load(its, pinned.result)
-    parts = [chunks]
-    if its.workload.requests != mine.workload.requests:
-        parts.insert(0, prompts)
-    if its.workload.streaming_users != mine.workload.streaming_users:
-        parts.append(count(its.workload.streaming_users, "user"))
-    if its.policy != mine.policy and {its.policy, mine.policy} != {"chunked", "whole_prompt"}:
-        parts.append(TITLES[its.policy])
-    if its.cost != mine.cost:
-        parts.append("other costs")
-    figures = f"stall {ms(pinned.metrics.longest_stall_ms)}, TTFT {ms(pinned.metrics.ttft_ms)}"
-    told = f"A, outlined: {', '.join(parts)}"
-    return (f"{told}, {figures}",) if len(parts) == 1 else (told, f"A: {figures}")
-
-
-def _on_a_machine(experiment: Experiment) -> bool:
-    return isinstance(experiment.cost, RooflineCost)
 
 
 def _freezes(experiment: Experiment, result: Result, places: Floats) -> Freezes:
@@ -336,41 +312,3 @@ def _stretched_until(length: float, needed: float) -> float:
     while length < needed:
         length *= STRETCH
     return length
-
-
-def _title(experiment: Experiment, explanation: Explanation) -> str:
-    if explanation.verdict is Verdict.SMOOTH:
-        return f"No stream waits over {ms(experiment.itl_target_ms)}"
-    if explanation.verdict is Verdict.STALL:
-        return f"{explanation.headline} for {count(experiment.workload.streaming_users, 'stream')}"
-    return explanation.headline
-
-
-def _load(experiment: Experiment, result: Result) -> tuple[str, str, str]:
-    """Name the prompts, how they are cut, and the streams."""
-    requests, limits = experiment.workload.requests, experiment.limits
-    longest = max((request.prompt_tokens for request in requests), default=0)
-    prompt = f"{longest:,}-token prompt"
-    if len(requests) > 1:
-        prompt = f"{len(requests):,} prompts of {count(longest, 'token')}"
-    how = "unlimited chunks" if experiment.chunking else "whole"
-    if experiment.chunking and limits.chunk_tokens:
-        how = f"{limits.chunk_tokens:,}-token chunks"
-        largest = int(result.prefilling.slices.tokens.max(initial=0))
-        if largest < min(limits.chunk_tokens, longest) and largest:  # something else cut them
-            how = f"chunks of up to {count(largest, 'token')}"
-    return prompt, how, count(experiment.workload.streaming_users, "streaming user")
-
-
-def _caption(experiment: Experiment, result: Result) -> list[str]:
-    limits, cost = experiment.limits, experiment.cost
-    prompt, how, users = _load(experiment, result)
-    budget = f", budget {limits.token_budget:,}" if limits.token_budget else ""
-    load = [f"{prompt}, {how}, {users}{budget}"]
-    if experiment.policy not in ("chunked", "whole_prompt"):  # one line would be cut at 390 px
-        load = [f"{prompt}, {how}", f"{users}, {TITLES[experiment.policy]}{budget}"]
-    target = f"target {experiment.itl_target_ms:g} ms"
-    if not _on_a_machine(experiment):
-        return [*load, f"{cost.formula()}, {target}, s11"]
-    context = f"contexts of {count(experiment.workload.user_context_tokens, 'token')}"
-    return [*load, f"{cost.formula()}, {target}", f"{context}, simulated by s11"]

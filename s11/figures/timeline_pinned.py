@@ -8,13 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from s11.figures.theme import INK, PAPER, Spec
+from s11.figures.timeline_marks import (
+    LABEL_ROOM,
+    MOST_TICKS,
+    TICK_HALF,
+    Point,
+    bars,
+    label,
+    merged,
+    segments,
+)
 from s11.words import ms
 
 Floats = NDArray[np.float64]
 
 MOST_OUTLINED = 300  # steps; of more, the skyline
-NARROW = 0.4  # of the axis: the label stands beside, not on, what it names
+TICK_WIDTH = 0.004  # of the axis
+LOW = 0.15  # of the axis: the label stands above the step, clear of the axis
 LINE: Spec = {"color": INK, "width": 1.2}
+OUTLINED: Spec = {"width": 0.6, "marker": {"color": PAPER, "line": LINE}}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,16 +78,17 @@ def pinned_label(marks: PinnedMarks, *, right_end: float, top_ms: float) -> list
     height_ms = float(marks.duration_ms[longest])
     beyond = height_ms > top_ms
     left, right = float(marks.left[longest]), float(marks.right[longest])
-    on_it = right - left > NARROW * right_end
+    low = height_ms < LOW * top_ms
+    on_it = right - left > LABEL_ROOM * right_end
     return [
         {
             "text": f"A: {ms(height_ms)}" + (" ↑" if beyond else ""),
             "x": left if on_it else right,
             "y": top_ms * 0.97 if beyond else height_ms,
             "xanchor": "left",
-            "yanchor": "top",
+            "yanchor": "bottom" if low else "top",
             "xshift": 4,
-            "yshift": -2,
+            "yshift": 2 if low else -2,
             "showarrow": False,
             "font": {"size": 12, "color": INK},
             "bgcolor": PAPER,
@@ -84,3 +97,38 @@ def pinned_label(marks: PinnedMarks, *, right_end: float, top_ms: float) -> list
             "name": f"from {right:.8g}",
         }
     ]
+
+
+def pinned_rows(marks: PinnedMarks, *, prompt: float | None, user: float | None) -> list[Spec]:
+    """Return A's chunks, and its tokens where they are too many for ticks, on their rows."""
+    traces = []
+    if prompt is not None:
+        left, width = merged(marks.chunk_left, marks.chunk_width)
+        traces.append(bars(left, width, np.full(len(left), prompt), OUTLINED))
+    if user is not None and len(marks.token_marks) > MOST_TICKS:
+        first, last = float(marks.token_marks[0]), float(marks.token_marks[-1])
+        traces.append(bars([first], [last - first], [user], OUTLINED))
+    return traces
+
+
+def pinned_ticks(marks: PinnedMarks, user: float | None, right_end: float) -> list[Spec]:
+    """Return A's tokens: hollow, where the streams' own are filled."""
+    if user is None or len(marks.token_marks) > MOST_TICKS:
+        return []
+    half, low, high = TICK_WIDTH * right_end / 2, user - TICK_HALF, user + TICK_HALF
+    ticks: list[tuple[Point, ...]] = [
+        ((at - half, low), (at - half, high), (at + half, high), (at + half, low), (at - half, low))
+        for at in marks.token_marks.tolist()
+    ]
+    return segments(ticks, yref="y2", line=LINE)
+
+
+def pinned_ttft(marks: PinnedMarks, prompt: float | None, right_end: float) -> list[Spec]:
+    """Name A's TTFT beside its chunks, or on them where there is no room."""
+    first = marks.first_token
+    if prompt is None or first is None:
+        return []
+    x, side = first, {"xanchor": "left", "xshift": 8}
+    if first > (1 - LABEL_ROOM) * right_end:
+        x, side = (float(marks.chunk_left[0]) + first) / 2, {}
+    return [label(f"TTFT {ms(marks.ttft_ms)}", x, prompt, INK, seen_from=first) | side]

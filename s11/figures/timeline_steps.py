@@ -8,8 +8,8 @@ import numpy as np
 
 from s11.figures.theme import DECODE, FIXED, INK, MUTED, PAPER, PREFILL, STALL, STALL_TEXT, Spec
 from s11.figures.timeline_info import Axis, TimelineInfo
+from s11.figures.timeline_marks import LABEL_ROOM, segments
 from s11.figures.timeline_pinned import pinned_label, pinned_line
-from s11.figures.timeline_streams import LABEL_ROOM, segments
 from s11.words import ms
 
 MOST_BARS = 300

@@ -56,13 +56,18 @@ def words_below(shown: Picture) -> None:
 
 
 def hold_stops(stops: Stops) -> None:
-    """Send the slider's stops, and say which of them follow only when it is let go."""
+    """Send the slider's stops."""
     _component("s11_stops", "slider_stops.js")(key="stops", data=stops.packed)
-    if stops.left_out:
-        st.caption(
-            f"While the slider is dragged the picture follows it down to chunks of more than "
-            f"{count(stops.left_out[-1], 'token')}; below, it is drawn on release."
-        )
+
+
+def what_follows_on_release(stops: Stops) -> str:
+    """Say which chunk sizes are drawn only when the slider is let go, "" where none."""
+    if not stops.left_out:
+        return ""
+    return (
+        f"While the slider is dragged, pictures of chunks of {count(stops.left_out[-1], 'token')} "
+        "and less would take too many steps; they are drawn when it is let go."
+    )
 
 
 def _texts(shown: Picture, *, key: str, told: dict[str, Any]) -> None:

@@ -6,11 +6,11 @@
 const PLAY_MS = {least: 4000, most: 12000, ofStep: 400};
 let clips = 0;
 
-function stepEdges(chart, until) {
-  const steps = chart._fullData.find(({xaxis, yaxis}) => xaxis === 'x' && yaxis === 'y');
-  const left = Array.from(steps?.x ?? []);
-  const edges = left.filter((at) => at > 0);
-  return [0, ...edges.filter((at) => at < until), until];
+// Where the drawn steps end, and where all does: A, the pinned state, may take longer.
+function stepEnds(chart, until) {
+  const {x = [], width} = chart._fullData.find((t) => t.xaxis === 'x' && t.yaxis === 'y') ?? {};
+  const ends = width ? Array.from(x, (left, at) => left + width[at]) : Array.from(x).slice(1);
+  return {ends, edges: [0, ...ends.filter((end) => end < until), until]};
 }
 
 function player(root, chart) {
@@ -22,7 +22,7 @@ function player(root, chart) {
   const clip = root.querySelector('clipPath');
   clip.id = `s11-played-${clips += 1}`;
   const calm = window.matchMedia('(prefers-reduced-motion: reduce)');
-  let at = null, until = 0, edges = [], frame = null, before = 0;
+  let at = null, until = 0, ends = [], edges = [], frame = null, before = 0;
 
   function parts() {
     const shapes = chart.layout.shapes ?? [];
@@ -51,9 +51,13 @@ function player(root, chart) {
       head.setAttribute(key, value);
     if (edge === x) chart.querySelectorAll('.main-svg')[1].append(head);
     else head.remove();  // the playhead is beyond what is zoomed on
-    const done = edges.filter((end) => end > 0 && end <= at).length, many = edges.length - 1;
-    const time = chart.layout.meta.axis === 'by time' ? `${Math.round(at).toLocaleString('en')} ms` : '';
-    told.textContent = [time, `${done} of ${many} steps done`].filter(Boolean).join(', ');
+    const {axis, step_count: many} = chart.layout.meta;
+    // Of very many steps, each mark stands for a few.
+    const ofMark = Math.ceil(many / Math.max(1, ends.length));
+    const done = Math.min(many, ofMark * ends.filter((end) => end <= at).length);
+    const steps = `${done.toLocaleString('en')} of ${many.toLocaleString('en')} steps done`;
+    const time = `${Math.round(at).toLocaleString('en')} ms, `;
+    told.textContent = axis === 'by time' ? time + steps : steps;
     say();
   }
   function whole() {
@@ -85,7 +89,7 @@ function player(root, chart) {
   }
   function begin() {
     if (at === null) {
-      edges = stepEdges(chart, until);
+      ({ends, edges} = stepEnds(chart, until));
       at = 0;
     }
   }

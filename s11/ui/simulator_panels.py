@@ -14,7 +14,13 @@ from s11.machine_words import machine_words
 from s11.ui import simulator_state as state
 from s11.ui.frame import chart, picture_control, show_refusal
 from s11.ui.live_chart import can_change_in_place
-from s11.ui.live_parts import CHART_KEY, figures_above, hold_stops, words_below
+from s11.ui.live_parts import (
+    CHART_KEY,
+    figures_above,
+    hold_stops,
+    what_follows_on_release,
+    words_below,
+)
 from s11.ui.runs import Run
 from s11.ui.simulator_controls import chunk_controls, slider_sizes
 from s11.ui.simulator_picture import Picture, picture
@@ -58,7 +64,7 @@ def simulator() -> None:
             words_below(shown)
             _machine(shown.experiment)
             _take_away(shown.experiment, shown.this, shown.spec)
-            _follow_the_slider(shown.experiment, pinned)
+            _follow_the_slider(shown.experiment, pinned, controls_place)
 
 
 def _shown(chart_place: DeltaGenerator, pinned: Experiment | None) -> Picture:
@@ -70,10 +76,16 @@ def _shown(chart_place: DeltaGenerator, pinned: Experiment | None) -> Picture:
     return shown
 
 
-def _follow_the_slider(experiment: Experiment, pinned: Experiment | None) -> None:
+def _follow_the_slider(
+    experiment: Experiment, pinned: Experiment | None, note_place: DeltaGenerator
+) -> None:
     """Send what the slider's other stops would show, last: the page is painted by then."""
-    if experiment.chunking and can_change_in_place(CHART_KEY):
-        hold_stops(slider_stops(experiment, state.view(), pinned, slider_sizes()))
+    if not experiment.chunking or not can_change_in_place(CHART_KEY):
+        return
+    stops = slider_stops(experiment, state.view(), pinned, slider_sizes())
+    hold_stops(stops)
+    if stops.left_out:
+        note_place.caption(what_follows_on_release(stops))
 
 
 def _machine(experiment: Experiment) -> None:
