@@ -34,7 +34,7 @@ from s11.figures.theme import (
     bottom_legend,
     layout,
 )
-from s11.figures.timeline_streams import segments
+from s11.figures.timeline_marks import segments
 
 RIGHT_MARGIN = 14
 AXIS_HEIGHT, LEGEND_ROW = 26, 19

@@ -20,7 +20,7 @@ from s11.figures.theme import (
     bottom_legend,
     layout,
 )
-from s11.figures.timeline_streams import segments
+from s11.figures.timeline_marks import segments
 from s11.prefix_blocks import BlockKind
 from s11.words import count
 

@@ -34,11 +34,12 @@ def timeline_figure(info: TimelineInfo, *, metrics: Metrics) -> Spec:
             "ttft_ms": metrics.ttft_ms,
             "step_count": metrics.step_count,
             "axis": str(info.axis),
+            "plays_until": info.ends,
         },
         height=HEIGHT,
     )
     spec |= {
-        "uirevision": f"{info.axis} {info.right_end:g} {info.top_ms:g}",  # keeps a zoom
+        "uirevision": f"{info.axis} {info.scale_end:g} {info.top_ms:g}",  # keeps a zoom
         "barmode": "stack",
         "bargap": 0,
         "hovermode": "x unified",

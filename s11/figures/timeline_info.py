@@ -8,19 +8,20 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from s11.costs import RooflineCost
 from s11.experiment import Experiment
+from s11.figures.timeline_pinned import PinnedMarks
+from s11.figures.timeline_words import caption, on_a_machine, pinned_caption, title
+from s11.metrics import Metrics
 from s11.policies import DISAGGREGATED
-from s11.presets import TITLES
 from s11.results import Result
-from s11.verdict import Explanation, Verdict
-from s11.words import count, ms
+from s11.verdict import Explanation
 
 Floats = NDArray[np.float64]
 
 MOST_STEPS = 1_000
 SHOWN_USERS = 4
 STRETCH = 1.5
+HEADROOM = 1.18
 SHOWN_PROMPTS = 4
 ONE_TOKEN_STEP = "weights' read"  # and launches: one column more would break the legend on a phone
 
@@ -86,6 +87,15 @@ class Ghost:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Pinned:
+    """The state A that a run is held against."""
+
+    experiment: Experiment
+    result: Result
+    metrics: Metrics
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TimelineInfo:
     """Everything that the timeline draws."""
 
@@ -101,10 +111,19 @@ class TimelineInfo:
     token_marks: Floats  # (tokens of one stream,) the first stands for the token at t = 0
     freezes: Freezes
     right_end: float
+    scale_end: float  # the right end before it was stretched for this run: the scenario's own
     top_ms: float
     chunking: bool
     never_scheduled: bool
     fixed_name: str = "fixed overhead"
+    pinned: PinnedMarks | None = None
+
+    @property
+    def ends(self) -> float:
+        """Where the last step of all ends, A's included."""
+        steps = self.steps
+        mine = float(steps.left[-1] + steps.width[-1]) if len(steps.left) else 0.0
+        return max(mine, self.pinned.end if self.pinned else 0.0)
 
     @property
     def tokens_a_stream(self) -> int:
@@ -120,8 +139,11 @@ def timeline_info(
     whole: Result,
     axis: Axis = Axis.TIME,
     zoom_on_target: bool = False,
+    pinned: Pinned | None = None,
 ) -> TimelineInfo:
     """Return what to draw of `result`; `whole` is the same experiment with chunking off.
+
+    Where a state is pinned, it is outlined in place of the whole-prompt run.
 
     The axes depend on the scenario, not on the chunk size, so that a change of chunk is
     seen: the height holds the largest step that the scenario can have, the length the
@@ -134,28 +156,52 @@ def timeline_info(
     marks = _step_marks(result, left, right, experiment.itl_target_ms)
     decodes = steps.decode_tokens > 0
     largest_ms, shortest_run = _scale(experiment, whole, axis)
+    marked = _pinned_marks(pinned, experiment, axis) if pinned else None
+    if marked:
+        shortest_run = _stretched_until(shortest_run, marked.end)
+        largest_ms = max(largest_ms, HEADROOM * float(marked.duration_ms.max(initial=0.0)))
     return TimelineInfo(
-        title=_title(experiment, explanation),
-        caption=_caption(experiment, result),
+        title=title(experiment, explanation),
+        caption=[*caption(experiment, result), *(marked.caption if marked else ())],
         axis=axis,
         steps=marks,
         itl_target_ms=experiment.itl_target_ms,
-        ghost=None if _same_steps(result, whole) else _ghost(whole, axis),
+        ghost=None if marked or _same_steps(result, whole) else _ghost(whole, axis),
         prompts=_prompt_rows(result, left, right, by_time),
         folded_prompts=max(0, len(result.requests) - SHOWN_PROMPTS),
         users=experiment.workload.streaming_users,
         token_marks=np.concatenate(([0.0], right[decodes])),
         freezes=_freezes(experiment, result, right[decodes]),
         right_end=_stretched_until(shortest_run, float(right[-1]) if len(right) else 0.0),
+        scale_end=shortest_run,
         top_ms=2 * experiment.itl_target_ms if zoom_on_target else largest_ms,
         chunking=experiment.chunking,
         never_scheduled=bool(result.never_scheduled),
-        fixed_name=ONE_TOKEN_STEP if _on_a_machine(experiment) else "fixed overhead",
+        fixed_name=ONE_TOKEN_STEP if on_a_machine(experiment) else "fixed overhead",
+        pinned=marked,
     )
 
 
-def _on_a_machine(experiment: Experiment) -> bool:
-    return isinstance(experiment.cost, RooflineCost)
+def _pinned_marks(pinned: Pinned, experiment: Experiment, axis: Axis) -> PinnedMarks:
+    """Return what is drawn of A beside a run of `experiment`."""
+    steps, by_time = pinned.result.steps, axis is Axis.TIME
+    left = steps.start_ms if by_time else np.arange(len(steps), dtype=float)
+    right = steps.end_ms if by_time else left + 1
+    marks = _step_marks(pinned.result, left, right, experiment.itl_target_ms)
+    rows = _prompt_rows(pinned.result, left, right, by_time)
+    decodes = right[steps.decode_tokens > 0]
+    streams = pinned.experiment.workload.streaming_users > 0
+    return PinnedMarks(
+        left=marks.left,
+        right=marks.left + marks.width,
+        duration_ms=marks.duration_ms,
+        chunk_left=rows[0].chunk_left if rows else np.zeros(0),
+        chunk_width=rows[0].chunk_width if rows else np.zeros(0),
+        first_token=rows[0].first_token if rows else None,
+        ttft_ms=rows[0].ttft_ms if rows else None,
+        token_marks=np.concatenate(([0.0], decodes)) if streams else np.zeros(0),
+        caption=pinned_caption(pinned.experiment, pinned.result, pinned.metrics, beside=experiment),
+    )
 
 
 def _freezes(experiment: Experiment, result: Result, places: Floats) -> Freezes:
@@ -254,7 +300,7 @@ def _scale(experiment: Experiment, whole: Result, axis: Axis) -> tuple[float, fl
     room = experiment.limits.tokens_per_step() - users
     beside = 0 if experiment.policy == DISAGGREGATED else int(min(prompts, room))
     largest_ms = experiment.first_step_ms(beside)
-    height_ms = 1.18 * max(largest_ms, experiment.itl_target_ms)
+    height_ms = HEADROOM * max(largest_ms, experiment.itl_target_ms)
     other_steps = (workload.lead_in_steps + workload.tail_steps) if users else 0
     if axis is Axis.STEP:
         return height_ms, 1.25 * max(16, len(whole.steps))
@@ -266,35 +312,3 @@ def _stretched_until(length: float, needed: float) -> float:
     while length < needed:
         length *= STRETCH
     return length
-
-
-def _title(experiment: Experiment, explanation: Explanation) -> str:
-    if explanation.verdict is Verdict.SMOOTH:
-        return f"No stream waits over {ms(experiment.itl_target_ms)}"
-    if explanation.verdict is Verdict.STALL:
-        return f"{explanation.headline} for {count(experiment.workload.streaming_users, 'stream')}"
-    return explanation.headline
-
-
-def _caption(experiment: Experiment, result: Result) -> list[str]:
-    requests, limits, cost = experiment.workload.requests, experiment.limits, experiment.cost
-    longest = max((request.prompt_tokens for request in requests), default=0)
-    prompt = f"{longest:,}-token prompt"
-    if len(requests) > 1:
-        prompt = f"{len(requests):,} prompts of {count(longest, 'token')}"
-    how = "unlimited chunks" if experiment.chunking else "whole"
-    if experiment.chunking and limits.chunk_tokens:
-        how = f"{limits.chunk_tokens:,}-token chunks"
-        largest = int(result.prefilling.slices.tokens.max(initial=0))
-        if largest < min(limits.chunk_tokens, longest) and largest:  # something else cut them
-            how = f"chunks of up to {count(largest, 'token')}"
-    users = count(experiment.workload.streaming_users, "streaming user")
-    budget = f", budget {limits.token_budget:,}" if limits.token_budget else ""
-    load = [f"{prompt}, {how}, {users}{budget}"]
-    if experiment.policy not in ("chunked", "whole_prompt"):  # one line would be cut at 390 px
-        load = [f"{prompt}, {how}", f"{users}, {TITLES[experiment.policy]}{budget}"]
-    target = f"target {experiment.itl_target_ms:g} ms"
-    if not _on_a_machine(experiment):
-        return [*load, f"{cost.formula()}, {target}, s11"]
-    context = f"contexts of {count(experiment.workload.user_context_tokens, 'token')}"
-    return [*load, f"{cost.formula()}, {target}", f"{context}, simulated by s11"]

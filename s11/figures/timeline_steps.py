@@ -8,7 +8,8 @@ import numpy as np
 
 from s11.figures.theme import DECODE, FIXED, INK, MUTED, PAPER, PREFILL, STALL, STALL_TEXT, Spec
 from s11.figures.timeline_info import Axis, TimelineInfo
-from s11.figures.timeline_streams import LABEL_ROOM, segments
+from s11.figures.timeline_marks import LABEL_ROOM, segments
+from s11.figures.timeline_pinned import pinned_label, pinned_line
 from s11.words import ms
 
 MOST_BARS = 300
@@ -22,12 +23,19 @@ def step_traces(info: TimelineInfo) -> list[Spec]:
 
 def step_lines(info: TimelineInfo) -> list[Spec]:
     """Return the upper row's lines: the gaps between bars, the target, the ghost."""
-    return [*_gaps(info), _target_line(info), *_ghost_outline(info)]
+    pinned = pinned_line(info.pinned) if info.pinned else []
+    return [*_gaps(info), _target_line(info), *_ghost_outline(info), *pinned]
 
 
 def step_labels(info: TimelineInfo) -> list[Spec]:
     """Return the upper row's labels, and the name of the axis that both rows share."""
-    return [_axis_label(info), _target_label(info), *_ghost_label(info)]
+    pinned = info.pinned
+    told = (
+        pinned_label(pinned, right_end=info.right_end, top_ms=info.top_ms)
+        if pinned
+        else _ghost_label(info)
+    )
+    return [_axis_label(info), _target_label(info), *told]
 
 
 def _parts(info: TimelineInfo) -> list[tuple[str, Any, str, dict[str, Any], Any]]:
@@ -170,7 +178,8 @@ def _ghost_outline(info: TimelineInfo) -> list[Spec]:
         (ghost.right, ghost.height_ms),
         (ghost.right, 0.0),
     )
-    return segments([corners], yref="y", line={"color": MUTED, "width": 1.5, "dash": "dot"})
+    outline = segments([corners], yref="y", line={"color": MUTED, "width": 1.5, "dash": "dot"})
+    return [shape | {"name": "stays"} for shape in outline]
 
 
 def _target_line(info: TimelineInfo) -> Spec:

@@ -6,24 +6,27 @@ of line is one path, since every trace costs the browser some milliseconds at ev
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import numpy as np
 
 from s11.figures.theme import DECODE, GRID, INK, MUTED, PAPER, PREFILL, STALL, STALL_TEXT, Spec
 from s11.figures.timeline_info import SHOWN_USERS, PromptRow, TimelineInfo
+from s11.figures.timeline_marks import (
+    LABEL_ROOM,
+    MOST_TICKS,
+    TICK_HALF,
+    bars,
+    label,
+    merged,
+    segments,
+)
+from s11.figures.timeline_pinned import pinned_rows, pinned_ticks, pinned_ttft
 from s11.words import count, ms
 
-MOST_CHUNK_BARS = 300
-MOST_TICKS, FEW_TICKS = 240, 120
+FEW_TICKS = 120
 NUMBER_ROOM = 0.045  # of the axis: two digits at 390 px
-LABEL_ROOM = 0.4  # of the axis: "TTFT 189 ms" at 390 px
 SHORT_WORDS_ROOM, LONG_WORDS_ROOM = 0.35, 0.85  # "16 chunks", "16 chunks of up to 512 tokens"
-TICK_HALF, TTFT_DROP, FEWEST_ROWS = 0.34, 0.85, 6
+TTFT_DROP, FEWEST_ROWS = 0.85, 6
 ON_PREFILL = "#1A1A1A"
-
-Point = tuple[float, float]
 
 
 class Rows:
@@ -34,6 +37,8 @@ class Rows:
         self.labels: list[str] = []
         self.prompts: list[float] = []
         self.users: list[float] = []
+        self.pinned_prompt: float | None = None
+        self.pinned_user: float | None = None
         at = 0.0
         for number in range(len(info.prompts)):
             self.prompts.append(at)
@@ -49,6 +54,15 @@ class Rows:
         if info.users > SHOWN_USERS:
             self._add(at, f"+ {info.users - SHOWN_USERS:,} alike")
             at -= 1.0
+        pinned = info.pinned
+        if pinned and len(pinned.chunk_left):
+            self.pinned_prompt = at
+            self._add(at, "A: prompt")
+            at -= 1.0
+        if pinned and len(pinned.token_marks):
+            self.pinned_user = at
+            self._add(at, "A: user")
+            at -= 1.0
         self.bottom = min(at + 0.3, -FEWEST_ROWS)
 
     def _add(self, place: float, label: str) -> None:
@@ -62,21 +76,21 @@ def stream_traces(info: TimelineInfo, rows: Rows) -> list[Spec]:
     traces = []
     if users and info.tokens_a_stream > MOST_TICKS:
         first, last = float(info.token_marks[0]), float(info.token_marks[-1])
-        traces.append(_bars([first] * users, [last - first] * users, rows.users, _BAND))
+        traces.append(bars([first] * users, [last - first] * users, rows.users, _BAND))
     if users and len(frozen.left):
         left, width = np.tile(frozen.left, users), np.tile(frozen.width, users)
-        traces.append(_bars(left, width, np.repeat(rows.users, len(frozen.left)), _FREEZE))
+        traces.append(bars(left, width, np.repeat(rows.users, len(frozen.left)), _FREEZE))
     begun = [
         (p, place) for p, place in zip(info.prompts, rows.prompts, strict=True) if len(p.chunk_left)
     ]
     if begun:
-        drawn = [(*_merged(prompt), place) for prompt, place in begun]
+        drawn = [(*merged(p.chunk_left, p.chunk_width), place) for p, place in begun]
         places = [np.full(len(left), place) for left, _, place in drawn]
         left, width, y = (
             np.concatenate(parts)
             for parts in ([d[0] for d in drawn], [d[1] for d in drawn], places)
         )
-        traces.append(_bars(left, width, y, _CHUNK))
+        traces.append(bars(left, width, y, _CHUNK))
     sent = [
         (prompt.handed_over_from, (prompt.first_token or 0.0) - prompt.handed_over_from, place)
         for prompt, place in begun
@@ -84,7 +98,9 @@ def stream_traces(info: TimelineInfo, rows: Rows) -> list[Spec]:
     ]
     if sent:
         left, width, y = np.array(sent).T
-        traces.append(_bars(left, width, y, _TRAVEL))
+        traces.append(bars(left, width, y, _TRAVEL))
+    if info.pinned:
+        traces += pinned_rows(info.pinned, prompt=rows.pinned_prompt, user=rows.pinned_user)
     words = _words(info, rows)
     if words:
         traces.append(_text(words))
@@ -111,20 +127,18 @@ def stream_lines(info: TimelineInfo, rows: Rows) -> list[Spec]:
         *segments(ticks, yref="y2", line={"color": DECODE, "width": tick_width}),
         *segments(spans, yref="y2", line={"color": INK, "width": 1.5}),
         *segments(waits, yref="y2", line={"color": STALL, "width": 2.5, "dash": "dot"}),
+        *(pinned_ticks(info.pinned, rows.pinned_user, info.right_end) if info.pinned else []),
     ]
 
 
 def stream_labels(info: TimelineInfo, rows: Rows) -> list[Spec]:
     """Return the lower row's labels: each prompt's TTFT, and what froze."""
-    return [*_ttft_labels(info, rows), *_travel_labels(info, rows), *_freeze_labels(info, rows)]
-
-
-def segments(lines: Iterable[tuple[Point, ...]], *, yref: str, line: Spec) -> list[Spec]:
-    """Return one path of several broken lines in data coordinates, none where there are none."""
-    path = "".join("M" + "L".join(f"{x:.8g},{y:.8g}" for x, y in points) for points in lines)
-    if not path:
-        return []
-    return [{"type": "path", "path": path, "xref": "x", "yref": yref, "line": line}]
+    return [
+        *_ttft_labels(info, rows),
+        *_travel_labels(info, rows),
+        *_freeze_labels(info, rows),
+        *(pinned_ttft(info.pinned, rows.pinned_prompt, info.right_end) if info.pinned else []),
+    ]
 
 
 _CHUNK: Spec = {
@@ -161,29 +175,6 @@ _BAND: Spec = {
         },
     },
 }
-
-
-def _bars(left: Any, width: Any, place: Any, look: Spec) -> Spec:
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "showlegend": False,
-        "base": left,
-        "x": width,
-        "y": place,
-        "hoverinfo": "skip",
-        "xaxis": "x",
-        "yaxis": "y2",
-        **look,
-    }
-
-
-def _merged(prompt: PromptRow) -> tuple[np.ndarray, np.ndarray]:
-    """Return the chunks' left edges and widths, all as one where they are very many."""
-    left, width = prompt.chunk_left, prompt.chunk_width
-    if len(left) <= MOST_CHUNK_BARS:
-        return left, width
-    return left[:1], (left + width)[-1:] - left[:1]
 
 
 def _words(info: TimelineInfo, rows: Rows) -> list[tuple[float, float, str, str, int]]:
@@ -234,27 +225,30 @@ def _ttft_labels(info: TimelineInfo, rows: Rows) -> list[Spec]:
     """Name each prompt's TTFT on its span, or beside it where the span is short."""
     labels = []
     for prompt, place in zip(info.prompts, rows.prompts, strict=True):
-        if prompt.first_token is None:
-            waits = "no first token: waits for ever"
-            text = waits if info.never_scheduled else "no first token yet"
-            labels.append(_label(f"<b>{text}</b>", info.right_end / 2, place, STALL_TEXT))
+        first = prompt.first_token
+        if first is None:
+            text = "no first token yet"
+            if info.never_scheduled:
+                text = "no first token: waits for ever"
+            middle = info.right_end / 2
+            labels.append(label(f"<b>{text}</b>", middle, place, STALL_TEXT, seen_from=info.ends))
             continue
-        span = prompt.first_token - prompt.arrival
-        text, drop = f"TTFT {ms(prompt.ttft_ms)}", place - TTFT_DROP
+        span, side = first - prompt.arrival, {}
         if span > LABEL_ROOM * info.right_end:
-            labels.append(_label(text, prompt.arrival + span / 2, drop, INK))
-        elif prompt.first_token < (1 - LABEL_ROOM) * info.right_end:
-            beside = {"xanchor": "left", "xshift": 10}
-            labels.append(_label(text, prompt.first_token, drop, INK) | beside)
+            x = prompt.arrival + span / 2
+        elif first < (1 - LABEL_ROOM) * info.right_end:
+            x, side = first, {"xanchor": "left", "xshift": 10}
         else:
-            beside = {"xanchor": "right", "xshift": -8}
-            labels.append(_label(text, prompt.arrival, drop, INK) | beside)
+            x, side = prompt.arrival, {"xanchor": "right", "xshift": -8}
+        text = f"TTFT {ms(prompt.ttft_ms)}"
+        labels.append(label(text, x, place - TTFT_DROP, INK, seen_from=first) | side)
     return labels
 
 
 def _travel_labels(info: TimelineInfo, rows: Rows) -> list[Spec]:
     return [
-        _label("KV travels", prompt.first_token, place, INK) | {"xanchor": "left", "xshift": 8}
+        label("KV travels", prompt.first_token, place, INK, seen_from=prompt.first_token)
+        | {"xanchor": "left", "xshift": 8}
         for prompt, place in zip(info.prompts, rows.prompts, strict=True)
         if prompt.handed_over_from is not None and prompt.first_token is not None
     ]
@@ -271,19 +265,5 @@ def _freeze_labels(info: TimelineInfo, rows: Rows) -> list[Spec]:
         wide = info.users > 1 and right - left > 0.6 * info.right_end
         text = f"{'every stream ' if wide else ''}frozen {longest}"
     middle = float(np.mean(rows.users))
-    label = _label(f"<b>{text}</b>", (left + right) / 2, middle, STALL_TEXT)
-    return [label | {"bordercolor": GRID, "borderpad": 3}]
-
-
-def _label(text: str, x: float, y: float, colour: str) -> Spec:
-    return {
-        "text": text,
-        "x": x,
-        "y": y,
-        "xref": "x",
-        "yref": "y2",
-        "showarrow": False,
-        "font": {"size": 13 if text.startswith("<b>") else 12, "color": colour},
-        "bgcolor": PAPER,
-        "borderpad": 1,
-    }
+    told = label(f"<b>{text}</b>", (left + right) / 2, middle, STALL_TEXT, seen_from=right)
+    return [told | {"bordercolor": GRID, "borderpad": 3}]

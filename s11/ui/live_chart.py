@@ -4,7 +4,9 @@
 component that calls `Plotly.react` redraws what differs. plotly.js comes from the installed
 package. Where it cannot be served or loaded, `st.plotly_chart` stands in.
 
-Who zooms a chart along x can be told to the server, which may then send finer numbers.
+Who zooms a chart along x can be told to the server, which may then send finer numbers. A figure
+whose `layout.meta` says `plays_until` has buttons that play it (play.js); one whose meta has a
+`scenario` follows the stops of a slider (slider_stops.js).
 """
 
 from __future__ import annotations
@@ -22,78 +24,18 @@ from s11.figures.theme import Spec
 
 MOST_SHOWN = 1e15  # of an x axis; also keeps out what is no number, and what no float holds
 
-_HTML = '<div class="s11-chart" role="figure"></div>'
+HERE = Path(__file__).parent
 
-_JS = """
-function load(address) {
-  const patience = {signal: AbortSignal.timeout(15000)};
-  window.s11Plotly ??= fetch(new URL(address, document.baseURI), patience)
-    .then((answer) => {
-      if (!answer.ok) throw new Error(`plotly.js: ${answer.status}`);
-      return answer.text();
-    })
-    .then((text) => new Promise((resolve, reject) => {
-      // By way of a blob: a server may send scripts as plain text.
-      const script = document.createElement('script');
-      script.src = URL.createObjectURL(new Blob([text], {type: 'text/javascript'}));
-      script.onload = () => resolve(window.Plotly);
-      script.onerror = () => reject(new Error('plotly.js does not run'));
-      document.head.append(script);
-    }));
-  return window.s11Plotly;
-}
-
-// What a relayout says of the x axes: [low, high], "all" where they show everything again.
-function zoomed(change) {
-  const low = Object.keys(change).find((key) => /^xaxis\\d*\\.range\\[0\\]$/.test(key));
-  if (low) return [change[low], change[low.replace('[0]', '[1]')]];
-  const both = Object.keys(change).find((key) => /^xaxis\\d*\\.range$/.test(key));
-  if (both) return change[both];
-  return Object.keys(change).some((key) => /^xaxis\\d*\\.autorange$/.test(key)) ? 'all' : null;
-}
-
-const PAUSE_MS = 250;  // several zooms in a row are one
-const WIDE_PX = 760;
-
-export default function ({data, parentElement, setStateValue, setTriggerValue}) {
-  const chart = parentElement.querySelector('.s11-chart');
-  const {spec, config, alt, script, tellsZoom} = data;
-  const {data: traces, layout: asked} = JSON.parse(spec);
-  chart.setAttribute('aria-label', alt);
-  let gone = false, pause, drawnWide;
-  function draw(Plotly) {
-    // A figure may say what to change in its layout where there is room for it.
-    drawnWide = Boolean(asked.meta?.wide) && chart.clientWidth >= WIDE_PX;
-    const layout = drawnWide ? {...asked, ...asked.meta.wide} : asked;
-    chart.style.height = `${layout.height}px`;
-    Plotly.react(chart, traces, layout, {...config, responsive: true});
-  }
-  function turn() {
-    if (asked.meta?.wide && window.Plotly && (chart.clientWidth >= WIDE_PX) !== drawnWide)
-      draw(window.Plotly);
-  }
-  function tell(change) {
-    const range = zoomed(change);
-    if (range === null) return;
-    clearTimeout(pause);
-    pause = setTimeout(() => { if (!gone) setTriggerValue('zoomed', range); }, PAUSE_MS);
-  }
-  load(script)
-    .then((Plotly) => {
-      if (gone) return;
-      draw(Plotly);
-      window.addEventListener('resize', turn);
-      if (tellsZoom) chart.on('plotly_relayout', tell);
-    })
-    .catch(() => { if (!gone) setStateValue('failed', true); });
-  return () => {
-    gone = true;
-    clearTimeout(pause);
-    window.removeEventListener('resize', turn);
-    chart.removeListener?.('plotly_relayout', tell);
-  };
-}
-"""
+_HTML = """<div class="s11-live">
+<svg aria-hidden="true"><clipPath><rect x="0" y="0" width="0" height="0"/></clipPath></svg>
+<div class="s11-chart" role="figure"></div>
+<div class="s11-play" role="group" aria-label="Play the timeline" hidden>
+<button type="button">Play</button>
+<button type="button">Step back</button>
+<button type="button">Step on</button>
+<button type="button">Show all</button>
+<span class="s11-told" aria-live="polite"></span>
+</div></div>"""
 
 
 @st.cache_resource
@@ -120,11 +62,23 @@ def _script_address() -> str | None:
 
 @st.cache_resource
 def _component() -> object:
-    return st.components.v2.component("s11_chart", html=_HTML, js=_JS, isolate_styles=False)
+    scripts = [(HERE / name).read_text(encoding="utf-8") for name in ("play.js", "live_chart.js")]
+    return st.components.v2.component(
+        "s11_chart",
+        html=_HTML,
+        js="\n".join(scripts),
+        css=(HERE / "live_chart.css").read_text(encoding="utf-8"),
+        isolate_styles=False,
+    )
 
 
 Zoomed = tuple[float, float] | None
 """The x range that was zoomed to; None for all."""
+
+
+def can_change_in_place(key: str) -> bool:
+    """Return whether the chart of this key changes in place here, as far as is known."""
+    return not st.session_state.get(f"{key}_failed") and _script_address() is not None
 
 
 def live_chart(
@@ -141,9 +95,7 @@ def live_chart(
     """
     from s11.figures.drawn import as_json
 
-    failed_key = f"{key}_failed"
-    script = None if st.session_state.get(failed_key) else _script_address()
-    if script is None:
+    if not can_change_in_place(key):
         return False
 
     def tell() -> None:
@@ -157,14 +109,14 @@ def live_chart(
             "spec": as_json(spec),
             "config": config,
             "alt": alt,
-            "script": script,
+            "script": _script_address(),
             "tellsZoom": on_zoom is not None,
         },
         on_failed_change=lambda: None,
         on_zoomed_change=tell,
     )
     if result.failed:
-        st.session_state[failed_key] = True
+        st.session_state[f"{key}_failed"] = True
         return False
     return True
 

@@ -7,7 +7,7 @@ choosing, and `config`, what a pasted or uploaded config.json says of a model th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -122,17 +122,25 @@ def machine_pills(model_key: str, *, chapter: bool) -> None:
         )
 
 
-def deployment(model_key: str, *, chapter: bool) -> Deployment | None:
+def deployment(
+    model_key: str, *, chapter: bool, values: Mapping[str, str] | None = None
+) -> Deployment | None:
     """Return the chosen machine; None for the chapter's cost.
+
+    values: by parameter name, instead of what is chosen; what is left out is as it comes.
 
     Raises:
         ValueError: heads that cannot be shared out, or no config.json for an own model.
     """
-    chosen = _value(model_key, CHAPTER if chapter else DEFAULT_MODEL)
+
+    def value(key: str, default: str) -> str:
+        return _value(key, default) if values is None else values.get(key, default)
+
+    chosen = value(model_key, CHAPTER if chapter else DEFAULT_MODEL)
     if chosen == CHAPTER:
         return None
     if chosen == OWN:
-        text = _kept_config()
+        text = _kept_config() if values is None else values.get("config")
         if not text:
             raise ValueError(
                 "config: nothing is pasted yet for the own model (allowed: a Hugging Face "
@@ -141,12 +149,12 @@ def deployment(model_key: str, *, chapter: bool) -> Deployment | None:
         model = model_from_config(text)
     else:
         model = next(model for model in MODELS.values() if model.title == chosen)
-    label = _value("gpu", DEFAULTS["gpu"])
+    label = value("gpu", DEFAULTS["gpu"])
     return Deployment(
         model=model,
         gpu=next(name for name, shown in GPU_LABELS.items() if shown == label),
-        tensor_parallel=int(_value("tp", DEFAULTS["tp"])),
-        precision=_value("precision", DEFAULTS["precision"]),
+        tensor_parallel=int(value("tp", DEFAULTS["tp"])),
+        precision=value("precision", DEFAULTS["precision"]),
     )
 
 

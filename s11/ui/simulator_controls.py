@@ -14,6 +14,7 @@ from s11.ui import simulator_state as state
 from s11.ui.frame import link_row
 from s11.ui.machine import CHAPTER, link_parameters, machine_pills
 from s11.ui.runs import largest_chunk
+from s11.ui.simulator_pin import pin_controls
 from s11.ui.simulator_state import DEFAULTS, ENGINES, LINK_CHECKS, PRESETS, SPEAKS_FOR
 from s11.words import count
 
@@ -89,6 +90,7 @@ def chunk_controls() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         _snap(best)
         _view()
+        pin_controls()
 
 
 def preset_links() -> None:
@@ -135,14 +137,20 @@ def _number(key: str, label: str, bounds: tuple[Any, Any, Any], **options: Any) 
     )
 
 
-def _chunk_slider(best: int | None) -> None:
+def slider_sizes(best: int | None = None) -> tuple[int, ...]:
+    """Return the chunk sizes at which the slider stops; best: the largest within the target."""
     asked = st.session_state.get("chunk")
     if asked is None:
         asked = LINK_CHECKS["chunk"](st.query_params.get("chunk", str(DEFAULTS["chunk"])))
+    best = best or _best()
     extra = [DEFAULTS["chunk"], asked] + ([best] if best else [])
+    return tuple(state.chunk_stops(prompt_tokens=int(state.value_of("prompt")), extra=extra))
+
+
+def _chunk_slider(best: int | None) -> None:
     st.select_slider(
         "Chunk size (tokens)",
-        options=state.chunk_stops(prompt_tokens=int(state.value_of("prompt")), extra=extra),
+        options=slider_sizes(best),
         value=DEFAULTS["chunk"],
         key="chunk",
         bind="query-params",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import parse_qsl
 
 import streamlit as st
 
@@ -29,6 +30,7 @@ MAX_PROMPT, MAX_USERS, MAX_PROMPTS = 131_072, 1_024, 8
 MAX_BUDGET, MIN_TARGET_MS, MAX_TARGET_MS, MAX_COEFFICIENT_MS = 1_048_576, 0.1, 10_000.0, 1_000.0
 MAX_KV_BYTES, MAX_LINK_GB_PER_S, BYTES_IN_A_GB = 16_777_216, 10_000.0, 1e9
 SMALLEST_STOP, SHORTEST_SLIDER, MAX_STEPS_APART = 64, 512, 100
+MOST_PINNED_CHARACTERS = 6_000  # an own model's config may be in it
 
 DEFAULTS: dict[str, Any] = {
     "policy": TITLES["chunked"],
@@ -111,18 +113,27 @@ def value_of(key: str) -> Any:
     return st.session_state.get(key, DEFAULTS[key])
 
 
-def policy() -> str:
-    """Return the chosen scheduler's name in the registry."""
-    chosen = value_of("policy")
+def policy(values: Mapping[str, Any] | None = None) -> str:
+    """Return the scheduler's name in the registry: the chosen one, or that of given values."""
+    chosen = _reader(values)("policy")
     return next(name for name, title in TITLES.items() if title == chosen)
 
 
-def experiment() -> Experiment:
-    """Return the experiment that the controls describe.
+def _reader(values: Mapping[str, Any] | None) -> Callable[[str], Any]:
+    if values is None:
+        return value_of
+    return lambda key: values.get(key, DEFAULTS[key])
+
+
+def experiment(values: Mapping[str, Any] | None = None) -> Experiment:
+    """Return the experiment that the controls describe, or that given values would.
+
+    values: by parameter name, of the type that the control holds; what is left out is as it comes.
 
     Raises:
         ValueError: values that do not go together, in one sentence.
     """
+    value_of = _reader(values)
     prompt_tokens = int(value_of("prompt"))
     scenario = chapter_scenario(prompt_tokens=prompt_tokens, streaming_users=int(value_of("users")))
     requests = tuple(
@@ -131,7 +142,7 @@ def experiment() -> Experiment:
     )
     described = Experiment(
         workload=replace(scenario, requests=requests, user_context_tokens=int(value_of("context"))),
-        policy=policy(),
+        policy=policy(values),
         limits=EngineLimits(
             token_budget=value_of("budget"),
             max_seqs=value_of("seats"),
@@ -139,7 +150,7 @@ def experiment() -> Experiment:
             mixed=bool(value_of("mixed")),
             prefill_interval=int(value_of("interval")),
         ),
-        cost=_cost(),
+        cost=_cost(values),
         itl_target_ms=value_of("target"),
         hand_over=HandOver(
             kv_bytes_per_token=int(value_of("kv_bytes")),
@@ -150,19 +161,19 @@ def experiment() -> Experiment:
     return described if value_of("chunking") else described.chunking_off()
 
 
-def machine() -> Deployment | None:
+def machine(values: Mapping[str, Any] | None = None) -> Deployment | None:
     """Return the machine whose steps are simulated; None where coefficients say it all.
 
     Raises:
         ValueError: a model that cannot be shared out over so many GPUs.
     """
-    return deployment(MODEL_KEY, chapter=True)
+    return deployment(MODEL_KEY, chapter=True, values=values)
 
 
-def _cost() -> AnyCost:
-    chosen = machine()
+def _cost(values: Mapping[str, Any] | None) -> AnyCost:
+    value_of, chosen = _reader(values), machine(values)
     if chosen is not None:
-        return RooflineCost(deployment=chosen, engine=HOST_OF_POLICY.get(policy(), "vllm"))
+        return RooflineCost(deployment=chosen, engine=HOST_OF_POLICY.get(policy(values), "vllm"))
     coefficients = {
         "fixed_ms": value_of("fixed"),
         "prefill_ms_per_token": value_of("prefill"),
@@ -201,7 +212,7 @@ def _number(low: float, high: float) -> Callable[[str], Any]:
     return check
 
 
-LINK_CHECKS: dict[str, Callable[[str], Any]] = {
+SCENARIO_CHECKS: dict[str, Callable[[str], Any]] = {
     "policy": one_of(*TITLES.values()),
     "mixed": one_of("true", "false"),
     "interval": whole(1, MAX_STEPS_APART),
@@ -222,6 +233,40 @@ LINK_CHECKS: dict[str, Callable[[str], Any]] = {
     "attended": _number(0, MAX_COEFFICIENT_MS),
     "context": whole(0, MAX_PROMPT),
     **machine_checks(MODEL_KEY, chapter=True),
+}
+"""Of the parameters that say what is simulated; a pinned state is made of them."""
+
+
+def pinned_values(text: str) -> dict[str, Any]:
+    """Return the values of a pinned state, by parameter name, from its text in the link.
+
+    Raises:
+        ValueError: a text that is no such state, in one sentence.
+    """
+    if len(text) > MOST_PINNED_CHARACTERS:
+        raise ValueError(
+            f"value: {len(text):,} characters are too many (allowed: {MOST_PINNED_CHARACTERS:,})"
+        )
+    values: dict[str, Any] = {}
+    try:
+        pairs = parse_qsl(text, strict_parsing=True, max_num_fields=len(SCENARIO_CHECKS))
+    except ValueError as error:
+        raise ValueError("value: no settings of this page, as in chunk=512&users=8") from error
+    for name, value in pairs:
+        if name not in SCENARIO_CHECKS or name in values:
+            told = "is given twice" if name in values else "is no setting of a scenario"
+            raise ValueError(f"value: {name[:40]} {told}")
+        try:
+            checked = SCENARIO_CHECKS[name](value)
+        except ValueError as error:
+            raise ValueError(f"value: {name}: {str(error).partition(': ')[2]}") from error
+        values[name] = value == "true" if isinstance(DEFAULTS.get(name), bool) else checked
+    return values
+
+
+LINK_CHECKS: dict[str, Callable[[str], Any]] = {
+    **SCENARIO_CHECKS,
+    "pin": pinned_values,
     "axis": one_of(*Axis),
     "zoom": one_of("true", "false"),
     "picture": one_of(*PICTURE_FORMATS),

@@ -185,25 +185,140 @@ def test_chart_tells_its_numbers_to_a_screen_reader_and_in_a_table(
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
 
 
-def test_chart_changes_in_place_and_keeps_its_zoom(open_app: Open, wait_for_chart: Chart):
-    page = open_app()
+CHART = "document.querySelector('.js-plotly-plot')"
+STOPS_ARE_THERE = "document.querySelector('.s11_stops')?.dataset.scenario"
+
+
+def slide(page: Page, to: int, of: int = 15) -> None:
+    """Move the pointer to one of the chunk slider's stops."""
+    slider = page.get_by_role("slider", name="Chunk size")
+    track = page.get_by_role("group", name="Chunk size").bounding_box()
+    thumb = slider.bounding_box()
+    assert track is not None
+    assert thumb is not None
+    expect(slider).to_have_attribute("max", str(of))
+    page.mouse.move(track["x"] + track["width"] * to / of, thumb["y"] + thumb["height"] / 2)
+
+
+def test_everything_follows_the_dragged_slider_without_the_server(
+    page: Page, open_app: Open, wait_for_chart: Chart
+):
+    sent: list[object] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
+    open_app()
     wait_for_chart(page, stall(23, 24))
-    chart = "document.querySelector('.js-plotly-plot')"
-    page.evaluate(f"{chart}.dataset.same = 'yes'")
+    page.wait_for_function(STOPS_ARE_THERE)
+    page.evaluate(f"{CHART}.dataset.same = 'yes'")
     area = page.locator(".js-plotly-plot .nsewdrag").first.bounding_box()
     assert area is not None
     page.mouse.move(area["x"] + 100, area["y"] + 60)
     page.mouse.down()
     page.mouse.move(area["x"] + 400, area["y"] + 62, steps=4)
     page.mouse.up()
-    zoomed = page.evaluate(f"{chart}.layout.xaxis.range")
+    zoomed = page.evaluate(f"{CHART}.layout.xaxis.range")
     assert zoomed[1] < 150
-    slider = page.get_by_role("slider", name="Chunk size (tokens)")
-    slider.focus()
-    slider.press("ArrowRight")
-    wait_for_chart(page, stall(32.8, 32.9))
-    assert page.evaluate(f"{chart}.dataset.same") == "yes"
-    assert page.evaluate(f"{chart}.layout.xaxis.range") == zoomed
+
+    value, said = page.get_by_test_id("stMetricValue"), page.get_by_text("Each of")
+    slide(page, 8)  # 1,024 tokens
+    page.mouse.down()
+    before = len(sent)
+    for stop, size, stall_ms, shown in (
+        (9, 1536, 32.848, "32.8 ms"),
+        (7, 768, 19.024, "19 ms"),
+        (1, 96, 6.928, "6.9 ms"),
+    ):
+        slide(page, stop)
+        meta = wait_for_chart(page, f"m => m.chunk_tokens === {size}")
+        assert abs(meta["longest_stall_ms"] - stall_ms) < 1e-6
+        expect(value.first).to_have_text(shown)
+        expect(said).to_contain_text(f"carries at most {size:,} prompt tokens")
+        assert page.evaluate(f"{CHART}.layout.xaxis.range") == zoomed
+    expect(page.get_by_role("figure")).to_have_attribute("aria-label", re.compile("stall 6.9 ms"))
+    assert sent[before:] == []  # nothing was asked of the server
+    assert "chunk" not in page.url
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"\?chunk=96$"))
+    assert wait_for_chart(page, "m => m.chunk_tokens === 96")["step_count"] == 2 + 86 + 3
+    assert page.evaluate(f"{CHART}.layout.xaxis.range") == zoomed
+    assert page.evaluate(f"{CHART}.dataset.same") == "yes"
+
+
+def test_axis_stays_while_the_slider_is_held_and_holds_all_after(
+    open_app: Open, wait_for_chart: Chart
+):
+    """Chunks of 64: 10.4 + 128 x 6.352 + 15.6 = 839 ms, beyond the first picture's end."""
+    page = open_app()
+    wait_for_chart(page, stall(23, 24))
+    page.wait_for_function(STOPS_ARE_THERE)
+    first = page.evaluate(f"{CHART}.layout.xaxis.range")
+    slide(page, 8)
+    page.mouse.down()
+    slide(page, 0)
+    wait_for_chart(page, "m => m.chunk_tokens === 64")
+    assert page.evaluate(f"{CHART}.layout.xaxis.range") == first
+    assert first[1] < 300
+    expect(page.locator(".annotation-text").filter(has_text="TTFT 813 ms →")).to_be_visible()
+    page.mouse.up()
+    page.wait_for_function(f"{CHART}.layout.xaxis.range[1] > 839")
+
+
+def test_a_pinned_state_is_in_the_link_and_dragging_is_held_against_it(
+    open_app: Open, wait_for_chart: Chart
+):
+    page = open_app("/?chunk=4096")
+    wait_for_chart(page, stall(78, 79))
+    page.get_by_role("button", name="Pin as A").click()
+    expect(page).to_have_url(re.compile("pin=chunk%3D4096"))
+    expect(page.get_by_test_id("stMetricDelta").first).to_have_text("as with A")
+    again = page.context.new_page()  # no pointer on the button, whose help lies over the slider
+    again.goto(page.url)
+    again.wait_for_function(STOPS_ARE_THERE)
+    slide(again, 13)
+    again.mouse.down()
+    slide(again, 8)
+    wait_for_chart(again, "m => m.chunk_tokens === 1024")
+    delta = again.get_by_test_id("stMetricDelta").first
+    expect(delta).to_have_text("↓ -55.3 ms")
+    assert again.url == page.url
+    again.mouse.up()
+    expect(again).to_have_url(re.compile(r"\?pin=chunk%3D4096$"))
+    expect(delta).to_have_text("↓ -55.3 ms")
+    again.get_by_role("button", name="Unpin").click()
+    expect(again).not_to_have_url(re.compile("pin"))
+    expect(delta).to_have_text("↓ -129 ms")
+
+
+def test_the_timeline_plays_by_steps_where_less_motion_is_asked_for(
+    open_app: Open, wait_for_chart: Chart
+):
+    page = open_app()
+    wait_for_chart(page, stall(23, 24))
+    group = page.get_by_role("group", name="Play the timeline")
+    expect(group.get_by_role("button", name="Play")).to_be_hidden()
+    on = group.get_by_role("button", name="Step on")
+    first_token = page.locator(".annotation").filter(has_text="TTFT 189 ms")
+    on.focus()
+    for _ in range(9):
+        on.press("Enter")
+    # Two steps of 5.2 ms and seven of 23.632: the eighth chunk is still to come.
+    expect(group).to_contain_text("176 ms, 9 of 13 steps done")
+    expect(first_token).to_be_hidden()
+    on.press("Enter")
+    expect(first_token).to_be_visible()
+    group.get_by_role("button", name="Step back").press("Enter")
+    expect(first_token).to_be_hidden()
+    page.emulate_media(reduced_motion="no-preference")
+    group.get_by_role("button", name="Show all").press("Enter")
+    group.get_by_role("button", name="Play").press("Enter")
+    expect(group).to_contain_text(re.compile("[1-9] of 13 steps done"))
+    group.get_by_role("button", name="Pause").press("Enter")
+    expect(group.get_by_role("button", name="Resume")).to_be_visible()
+    expect(first_token).to_be_hidden()
+    group.get_by_role("button", name="Show all").press("Enter")
+    expect(first_token).to_be_visible()
+    expect(group.get_by_role("button", name="Play")).to_be_focused()
+    clipped = "[...document.querySelectorAll('.overplot')].filter((part) => part.style.clipPath)"
+    assert page.evaluate(f"{clipped}.length") == 0
 
 
 def test_chart_stands_in_where_plotly_cannot_be_loaded(

@@ -267,6 +267,7 @@ HOSTILE = {
     "axis": ["sideways"],
     "zoom": ["2"],
     "picture": ["GIF"],
+    "pin": ["chunk", "chunk=0", "axis=by+step", "chunk=1&chunk=2", "pin=chunk%3D1", "x" * 7000],
 }
 
 
