@@ -11,32 +11,48 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, TimeoutError, expect
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Page,
+    TimeoutError,
+    ViewportSize,
+    expect,
+)
 
-from tests.browser.conftest import APP_READY, PROBE, READY_TIMEOUT_MS, VIEWPORTS, Server
+from tests.browser.conftest import APP_READY, PROBE, READY_TIMEOUT_MS, Server
 from tests.browser.pages import PAGES
 from tests.browser.test_smoke import OVERFLOWING
 from tests.colour_vision import alike
 
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
-ZOOMED = {"width": 720, "height": 450}  # 1440 x 900 at 200%
+WIDE: ViewportSize = {"width": 1440, "height": 900}
+ZOOMED: ViewportSize = {"width": 720, "height": 450}  # the same at 200%
+PHONE: ViewportSize = {"width": 390, "height": 844}
 MOST_TABS = 400  # Tab goes through a table cell by cell, and out of it
 # A table marks its cell; the main part is where the skip link leads.
 OWN_MARK = ("<canvas", "<main")
 
 # What is Streamlit's own and cannot be mended from here: (rule, part of the element's HTML) and
-# why. Nothing so far; what it has is minor (a drop zone that is presentational and has a name).
-KNOWN: dict[tuple[str, str], str] = {}
+# why. Its minor findings (a drop zone that is presentational and has a name) are not looked at.
+INACTIVE = "<!-- of a control that is switched off -->"
+KNOWN = {
+    ("color-contrast", INACTIVE): "WCAG 1.4.3 leaves inactive controls out; Streamlit fades the "
+    "label with the control, and axe does not see that the two belong together",
+}
 
 SERIOUS = """async (where) => {
-    const found = await axe.run(where ?? document, {resultTypes: ['violations']});
+    const asked = {resultTypes: ['violations'], elementRef: true};
+    const found = await axe.run(where ?? document, asked);
+    const told = (node) => node.element.closest('label[disabled]') ? node.html + INACTIVE : node.html;
     return found.violations
         .filter((rule) => ['serious', 'critical'].includes(rule.impact))
-        .flatMap((rule) => rule.nodes.map((node) => [rule.id, node.html, node.failureSummary]));
-}"""
+        .flatMap((rule) => rule.nodes.map((node) => [rule.id, told(node), node.failureSummary]));
+}""".replace("INACTIVE", f"'{INACTIVE}'")
 
-# Every picture is painted, every open fold has its content.
+# Every picture is painted, every open fold has its content, nothing is fading.
 FULL = f"""() => ({APP_READY})()
+    && document.getAnimations().every((change) => change.playState !== 'running')
     && [...document.querySelectorAll('.s11-chart')].every((e) => e.querySelector('.main-svg'))
     && [...document.querySelectorAll('main details[open] [data-testid=stExpanderDetails]')]
         .every((e) => e.querySelector('[data-testid=stElementContainer]'))"""
@@ -59,14 +75,18 @@ LOOKS = """() => {
         pen.fillStyle = typeof colour === 'string' ? colour : 'rgba(0,0,0,0.5)';
         const form = [trace.type, trace.mode, line && [trace.line.dash, trace.line.width],
             trace.mode?.includes('markers') && [trace.marker.symbol, trace.marker.size],
-            trace.marker?.pattern?.shape, trace.fill, trace.fillpattern?.shape];
+            trace.marker?.pattern?.shape, trace.width, trace.fill, trace.fillpattern?.shape];
         return {name: trace.name, colour: pen.fillStyle, form: JSON.stringify(form)};
     };
-    return [...document.querySelectorAll('.js-plotly-plot')].map((chart) =>
-        chart._fullData.filter((trace) => trace.visible === true && trace.showlegend).map(look)
+    return [...document.querySelectorAll('.js-plotly-plot')]
+        .filter((chart) => chart._fullLayout.showlegend)
+        .map((chart) => chart._fullData
+            .filter((trace) => trace.visible === true && trace.showlegend).map(look)
             .filter((look) => look.colour.startsWith('#')));
 }"""
 LEAST_APART = 8
+# The same tokens, once in a request's row and once in the strip of steps below.
+MEANT_ALIKE = "'prefill step' and 'prompt chunk': 0.0"
 
 # What a keyboard should reach; of a group of buttons to choose from, any: arrow keys do the rest.
 # A table's or code's own toolbar comes into being where it is pointed at or has the focus.
@@ -99,7 +119,12 @@ def tab(browser: Browser, server: Server, visited: None) -> Iterator[tuple[Page,
     context = browser.new_context(base_url=server.url, reduced_motion="reduce", locale="en-US")
     page = context.new_page()
     errors: list[str] = []
-    page.on("console", lambda said: said.type == "error" and errors.append(f"console: {said.text}"))
+
+    def on_console(said: ConsoleMessage) -> None:
+        if said.type == "error":
+            errors.append(f"console: {said.text} ({said.location['url']})")
+
+    page.on("console", on_console)
     yield page, errors
     context.close()
 
@@ -145,6 +170,8 @@ def popovers(page: Page, look: Callable[[], None]) -> None:
         button.press("Enter")
         body = page.get_by_test_id("stPopoverBody")
         expect(body.get_by_test_id("stElementContainer").first).to_be_visible()
+        if "table" in button.inner_text():
+            expect(body.get_by_test_id("stDataFrame").first).to_be_visible()
         page.wait_for_function(FULL, timeout=READY_TIMEOUT_MS)
         look()
         page.keyboard.press("Escape")
@@ -154,7 +181,7 @@ def popovers(page: Page, look: Callable[[], None]) -> None:
 @pytest.mark.parametrize("path", PAGES)
 def test_page_is_for_everybody(path: str, tab: tuple[Page, list[str]]) -> None:
     page, errors = tab
-    page.set_viewport_size(VIEWPORTS["desktop"])
+    page.set_viewport_size(WIDE)
     page.emulate_media(color_scheme="light")
     page.goto(path, wait_until="domcontentloaded")
     page.wait_for_function(FULL, timeout=READY_TIMEOUT_MS)
@@ -192,11 +219,12 @@ def test_page_is_for_everybody(path: str, tab: tuple[Page, list[str]]) -> None:
     assert all(any(sign.isdigit() for sign in label) for label in labels)
     assert tables >= len(labels)
     for looks in page.evaluate(LOOKS):
-        assert alike(looks, LEAST_APART) == []
+        told = [pair for pair in alike(looks, LEAST_APART) if not pair.startswith(MEANT_ALIKE)]
+        assert told == []
 
     page.set_viewport_size(ZOOMED)
     assert wide(page) == []
-    page.set_viewport_size(VIEWPORTS["phone"])
+    page.set_viewport_size(PHONE)
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(FULL, timeout=READY_TIMEOUT_MS)
     assert wide(page) == []
