@@ -44,7 +44,8 @@ KNOWN = {
 SERIOUS = """async (where) => {
     const asked = {resultTypes: ['violations'], elementRef: true};
     const found = await axe.run(where ?? document, asked);
-    const told = (node) => node.element.closest('label[disabled]') ? node.html + INACTIVE : node.html;
+    const off = (node) => node.element.closest('label[disabled]') !== null;
+    const told = (node) => off(node) ? node.html + INACTIVE : node.html;
     return found.violations
         .filter((rule) => ['serious', 'critical'].includes(rule.impact))
         .flatMap((rule) => rule.nodes.map((node) => [rule.id, told(node), node.failureSummary]));
