@@ -1,7 +1,7 @@
 """The server's memory over a thousand reruns of a page by one visitor.
 
 A headless browser moves the page's first slider one stop at a time, up and down, and now and then
-a number beside it, so that new runs are worked out too and the caches fill. What is measured is
+a number beside it too, so that new runs are worked out too and the caches fill. What is measured is
 the server's resident memory (Linux's /proc); a rerun is a message to the server that the page has
 answered. Needs the development requirements and a Chromium (CHROMIUM names one, else it is looked
 for).
@@ -13,6 +13,8 @@ import argparse
 import json
 import os
 import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -61,18 +63,20 @@ class Visitor:
         socket.on("framesent", sent)
 
     def rerun(self, number: int) -> None:
-        """Move the slider, or each sixtieth time the number beside it, and wait for the answer."""
+        """Move the slider, each sixtieth time the number beside it too, and wait for the answer."""
         before = self.sent
         if number % 60 == 59:
             field = self.page.get_by_role("spinbutton").first
             field.focus()
             field.press("ArrowUp")
             field.press("Enter")
-        else:
-            slider = self.page.get_by_role("slider").first
-            slider.focus()
-            slider.press("ArrowRight" if number // PRESSES_UP % 2 else "ArrowLeft")
+        slider = self.page.get_by_role("slider").first
+        slider.focus()
+        slider.press("ArrowRight" if number // PRESSES_UP % 2 else "ArrowLeft")
+        deadline = time.monotonic() + PATIENCE_MS / 1_000
         while self.sent == before:
+            if time.monotonic() > deadline:
+                raise SystemExit(f"rerun {number}: the page asked the server for nothing")
             self.page.wait_for_timeout(5)
         self.page.wait_for_function(STANDS, timeout=PATIENCE_MS)
 
@@ -99,6 +103,7 @@ def measure(*, reruns: int, path: str) -> dict[str, Any]:
             visitor.rerun(number)
             if (number + 1) % max(1, reruns // SAMPLES) == 0:
                 memory_mb[number + 1] = resident_mb(pid)
+                print(number + 1, round(memory_mb[number + 1], 1), file=sys.stderr, flush=True)
         if page.get_by_test_id("stException").count():
             visitor.errors.append("the page shows a failure")
         browser.close()

@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Callable
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Server
 
 Open = Callable[..., Page]
 Chart = Callable[..., Any]
@@ -111,3 +115,26 @@ def test_a_file_over_the_limit_gets_one_sentence(
     page.locator("input[type=file]").first.set_input_files(tmp_path / name)
     expect(page.get_by_text(f"{megabytes}.0MB or smaller")).to_have_count(1)
     expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+def answer(server: Server, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
+    with closing(HTTPConnection(server.url.removeprefix("http://"), timeout=30)) as connection:
+        connection.request(method, path, headers=headers)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+
+def test_server_gives_no_file_and_takes_nothing_from_other_sites(server: Server):
+    for path in ("/app/static/..%2fapp.py", "/app/static/%2e%2e/app.py", "/../../etc/passwd"):
+        status, body = answer(server, path)
+        assert status in {400, 404}
+        assert b"import" not in body
+        assert b"root:" not in body
+    upload = "/_stcore/upload_file/session/file"
+    assert answer(server, upload, "PUT")[0] == 403  # no XSRF token
+    assert answer(server, upload, "PUT", Origin="http://other.example")[0] == 403
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    key = {"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol": "streamlit"}
+    other = {**upgrade, **key, "Origin": "http://other.example"}
+    assert answer(server, "/_stcore/stream", **other)[0] == 403
+    assert answer(server, "/_stcore/agent/interact", "POST")[0] >= 400  # switched off
