@@ -1,6 +1,6 @@
 """The server's memory over a thousand reruns of a page by one visitor.
 
-A headless browser moves the page's first slider one stop at a time, up and down, and now and then
+A headless browser moves the page's first slider a stop down and up, and now and then
 a number beside it too, so that new runs are worked out too and the caches fill. What is measured is
 the server's resident memory (Linux's /proc); a rerun is a message to the server that the page has
 answered. Needs the development requirements and a Chromium (CHROMIUM names one, else it is looked
@@ -23,7 +23,7 @@ from ui import BROWSER_ARGS, ROOT, served  # type: ignore[import-not-found]  # i
 
 PATIENCE_MS = 60_000
 SAMPLES = 10
-PRESSES_UP = 6  # then as many down: never at an end of the slider's
+NUMBER_EVERY = 10  # reruns
 STANDS = """() => {
     const app = document.querySelector('[data-testid=stApp]');
     return app?.dataset.testConnectionState === 'CONNECTED'
@@ -63,16 +63,16 @@ class Visitor:
         socket.on("framesent", sent)
 
     def rerun(self, number: int) -> None:
-        """Move the slider, each sixtieth time the number beside it too, and wait for the answer."""
+        """Move the slider, now and then the number beside it too, and wait for the answer."""
         before = self.sent
-        if number % 60 == 59:
+        if number % NUMBER_EVERY == NUMBER_EVERY - 1:
             field = self.page.get_by_role("spinbutton").first
             field.focus()
             field.press("ArrowUp")
             field.press("Enter")
         slider = self.page.get_by_role("slider").first
         slider.focus()
-        slider.press("ArrowRight" if number // PRESSES_UP % 2 else "ArrowLeft")
+        slider.press("ArrowRight" if number % 2 else "ArrowLeft")
         deadline = time.monotonic() + PATIENCE_MS / 1_000
         while self.sent == before:
             if time.monotonic() > deadline:
