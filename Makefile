@@ -7,19 +7,19 @@ PYTEST_ARGS ?=
 
 PY := .venv/bin/python
 
-.PHONY: help app test lint bench clean distclean runtime dev
+.PHONY: help app test lint bench docs wheel clean distclean runtime dev
 
 help:
 	@echo "make app     open the simulator           PORT=$(PORT) ADDRESS=$(ADDRESS)"
 	@echo "make test    lint, types and all tests    PYTEST_ARGS='-k share' CHROMIUM=/path"
 	@echo "make lint    ruff and mypy alone"
 	@echo "make bench   engine speed"
+	@echo "make docs    API pages from the docstrings, to build/api"
+	@echo "make wheel   wheel and sdist, to dist"
 	@echo "make clean   remove caches; make distclean: .venv too"
 
 app: runtime
-	@$(PY) scripts/check_port.py "$(ADDRESS)" "$(PORT)"
-	@$(PY) -m streamlit run app.py --server.port "$(PORT)" --server.address "$(ADDRESS)" \
-		--server.showEmailPrompt false
+	@$(PY) -m s11 app --port "$(PORT)" --address "$(ADDRESS)"
 
 test: lint
 	@chromium=$$(scripts/find_chromium.sh --install) && export CHROMIUM="$$chromium" \
@@ -33,6 +33,12 @@ lint: dev
 
 bench: runtime
 	@$(PY) -m s11 bench
+
+docs: dev
+	@$(PY) scripts/api_docs.py build/api && echo "s11: build/api/index.html"
+
+wheel: dev
+	@$(PY) -m build --no-isolation --outdir dist .
 
 clean:
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info test-results

@@ -32,6 +32,10 @@ page = st.navigation(
         st.Page("pages/measurements.py", title="Your measurements", icon=":material/upload_file:"),
         st.Page("pages/mask.py", title="Mask & positions", icon=":material/grid_on:"),
         st.Page("pages/prefix.py", title="Prefix cache", icon=":material/account_tree:"),
+        st.Page("pages/check_yourself.py", title="Check yourself", icon=":material/quiz:"),
+        st.Page("pages/exercises.py", title="Exercises", icon=":material/edit_note:"),
+        st.Page("pages/production.py", title="In production", icon=":material/dns:"),
+        st.Page("pages/learn.py", title="Learn", icon=":material/school:"),
     ],
     position="top",
 )

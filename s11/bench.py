@@ -13,11 +13,13 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from s11.arrivals import PoissonArrivals
 from s11.catalog import MODELS, Deployment
 from s11.costs import FittedCost, RooflineCost
 from s11.experiment import Experiment
 from s11.plan import EngineLimits
 from s11.simulator import simulate
+from s11.traffic_presets import TRAFFIC_PRESETS
 from s11.workload import Request, Workload
 
 CALIBRATION_ITERATIONS = 2_000_000
@@ -74,6 +76,13 @@ def poisson_requests(*, request_count: int, rate_per_s: float, seed: int) -> Wor
     return Workload(requests=tuple(requests))
 
 
+def reference_requests(rate_per_s: float) -> Workload:
+    """Return as many Poisson arrivals as that trace has, with lengths drawn from its quantiles."""
+    preset = TRAFFIC_PRESETS["azure-conv-2023"]
+    arrivals = PoissonArrivals(rate_per_s=rate_per_s)
+    return preset.traffic(request_count=REFERENCE_REQUESTS, arrivals=arrivals).workload()
+
+
 def loads() -> dict[str, tuple[Experiment, int]]:
     """Return each load's experiment and how often it is run in one timing."""
     traffic = Experiment(
@@ -86,21 +95,14 @@ def loads() -> dict[str, tuple[Experiment, int]]:
     cached = replace(pressed, limits=replace(pressed.limits, prefix_caching=True))
     reference = replace(
         traffic,
-        workload=poisson_requests(
-            request_count=REFERENCE_REQUESTS, rate_per_s=REFERENCE_RATE_PER_S, seed=0
-        ),
+        workload=reference_requests(REFERENCE_RATE_PER_S),
         cost=WITH_KV_TERM,
     )
     blocks = replace(reference.limits, kv_blocks=REFERENCE_KV_BLOCKS)
     all_on = replace(reference, policy="vllm_v1", limits=blocks)
     at_rates = {
         f"the same at {rate_per_s:g} req/s": (
-            replace(
-                all_on,
-                workload=poisson_requests(
-                    request_count=REFERENCE_REQUESTS, rate_per_s=rate_per_s, seed=0
-                ),
-            ),
+            replace(all_on, workload=reference_requests(rate_per_s)),
             1,
         )
         for rate_per_s in OTHER_RATES_PER_S
@@ -131,14 +133,14 @@ def measure_loads(*, progress: Callable[[int, int], None] | None = None) -> dict
     cpu_s = dict.fromkeys(chosen, float("inf"))
     steps = {name: len(simulate(experiment).steps) for name, (experiment, _) in chosen.items()}
     for done in range(ROUNDS):
-        calibration_s = min(calibration_s, _cpu_s(calibrate))
+        calibration_s = min(calibration_s, cpu_seconds(calibrate))
         for name, (experiment, runs) in chosen.items():
 
             def load(experiment: Experiment = experiment, runs: int = runs) -> None:
                 for _ in range(runs):
                     simulate(experiment)
 
-            cpu_s[name] = min(cpu_s[name], _cpu_s(load))
+            cpu_s[name] = min(cpu_s[name], cpu_seconds(load))
         if progress:
             progress(done + 1, ROUNDS)
     timings = [
@@ -171,7 +173,8 @@ def peak_memory_bytes() -> int | None:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def _cpu_s(work: Callable[[], None]) -> float:
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Return the CPU time that the work takes."""
     begin = time.process_time()
     work()
     return time.process_time() - begin

@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from s11 import capacity_command, commands, export_command, sweep_command, traffic_options
+from s11 import (
+    app_command,
+    capacity_command,
+    commands,
+    export_command,
+    sweep_command,
+    traffic_options,
+)
 from s11.attention import MAX_CHECK_TOKENS, Fault
 from s11.checks import MAX_TOKENS, MAX_USERS
 from s11.cost_options import COEFFICIENTS, names
@@ -130,6 +137,10 @@ def _parser() -> _Parser:
     )
     validate.add_argument("--json", action="store_true", help="print JSON")
     validate.set_defaults(run=commands.validate)
+
+    app = add("app", help="open the simulator's pages in a browser")
+    app_command.add_options(app)
+    app.set_defaults(run=app_command.app)
 
     bench = add("bench", help="time the engine in units of a plain Python loop")
     bench.add_argument("--json", action="store_true", help="print JSON")

@@ -10,19 +10,20 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from s11.experiment import Experiment
-from s11.express import PlainRunner, is_plain
+from s11.express import is_plain
+from s11.head_of_queue import HeadRunner, serves_the_head_alone
 from s11.held_blocks import held_blocks
 from s11.kv_blocks import BlockPool
 from s11.plan import AmpleMemory, Batch, BlockedBy, StepPlan
 from s11.policies import POLICIES
 from s11.prefix_cache import PrefixCachingPool
 from s11.recorder import Recorder
-from s11.results import Ints, Result, SliceTable
+from s11.results import AdmissionTable, Ints, PreemptionTable, Result, SliceTable, SpanTable
 from s11.stepping import DECODE_ONLY
 from s11.workload import Request
 
@@ -32,7 +33,7 @@ SEATS_TAKEN = StepPlan((), BlockedBy.SEATS)
 NO_BLOCKS_EVER = StepPlan((), BlockedBy.KV_BLOCKS)
 
 
-class Engine(PlainRunner):
+class Engine(HeadRunner):
     """One worker: its clock, its requests, and what it notes.
 
     requests: in arrival order; their arrivals are placed on the clock by `start_clock`.
@@ -74,8 +75,10 @@ class Engine(PlainRunner):
         self.most_running = min(limits.seats(), limits.tokens_per_step())
         self.policy, self.policy_name = POLICIES[experiment.policy], experiment.policy
         self.plain = express and not handed_over and is_plain(experiment)
+        self.head_alone = self.plain and serves_the_head_alone(experiment)
         self.prompt_tokens = self.known_tokens.copy()
         self.output_tokens = [request.output_tokens for request in requests]
+        self.final_tokens = [r.prompt_tokens + r.output_tokens - 1 for r in requests]
         # What a newcomer would get can change though nobody comes or goes: with what the cache
         # holds, or with the predicted step where the decodes' contexts count.
         self.plans_anew = limits.prefix_caching or (
@@ -115,7 +118,9 @@ class Engine(PlainRunner):
         """Run until every request is done or nothing can change any more."""
         batch, pool, limits, arrivals_ms = self.batch, self.pool, self.limits, self.arrivals_ms
         while not self.stopped:
-            if self.plain and not self.stuck:
+            if self.head_alone and not self.stuck:
+                self.run_head_of_queue()
+            elif self.plain and not self.stuck:
                 self.run_plain_steps()
             if self.arrived < len(arrivals_ms) and arrivals_ms[self.arrived] <= self.now_ms:
                 self._take_arrivals()
@@ -162,23 +167,32 @@ class Engine(PlainRunner):
         notes = self.notes
         for request in list(self.span):
             self._close_span(request)
+        admissions, spans = notes.admission_table(), notes.span_table()
+        preemptions, slices = notes.preemption_table(), notes.slice_table()
         never: list[str] = []
         endless: list[str] = []
-        refused = set(self.rejected)
-        for row, asked in enumerate(() if self.stopped else self.requests):
-            if row not in refused and math.isnan(notes.last_token_ms[row]):
-                began = not math.isnan(notes.first_scheduled_ms[row])
-                (endless if began else never).append(asked.request_id)
-        slices = notes.slice_table()
+        undone = () if self.stopped else notes.unfinished(spans, self.output_tokens).tolist()
+        began, refused = set(admissions.request.tolist()) if undone else (), set(self.rejected)
+        for row in undone:
+            if row not in refused:
+                (endless if row in began else never).append(self.requests[row].request_id)
+
+        def blocks() -> Ints:
+            return self._held_blocks(slices, admissions, preemptions, spans)
+
         return Result(
-            steps=notes.step_table(self.cost, slices, self._held_blocks(slices)),
+            steps=notes.step_table(self.cost, slices, blocks),
             slices=slices,
             requests=notes.request_table(
-                self.arrival_of_ms, self.prompt_tokens, self.output_tokens
+                self.arrival_of_ms,
+                self.prompt_tokens,
+                self.output_tokens,
+                admissions=admissions,
+                spans=spans,
             ),
-            admissions=notes.admission_table(),
-            preemptions=notes.preemption_table(),
-            spans=notes.span_table(),
+            admissions=admissions,
+            preemptions=preemptions,
+            spans=spans,
             streaming_users=self.users,
             never_scheduled=tuple(never),
             never_scheduled_because=str(self.blocked_by) if never and self.blocked_by else None,
@@ -187,20 +201,26 @@ class Engine(PlainRunner):
             stopped_at_max_steps=self.stopped,
         )
 
-    def _held_blocks(self, slices: SliceTable) -> Callable[[], Ints]:
-        """Return what finds out the blocks held in each step."""
-        notes, size, steps = self.notes, self.limits.block_size, len(self.notes.ends_ms)
-        if self.limits.prefix_caching:
-            return lambda: np.array(notes.kv_blocks, dtype=np.int64)
+    def _held_blocks(
+        self,
+        slices: SliceTable,
+        admissions: AdmissionTable,
+        preemptions: PreemptionTable,
+        spans: SpanTable,
+    ) -> Ints:  # (steps,)
+        """Find out the blocks held in each step."""
+        notes, limits, steps = self.notes, self.limits, len(self.notes.ends_ms)
+        if limits.prefix_caching:
+            return np.array(notes.kv_blocks, dtype=np.int64)
         if self.pool is None or not steps:
-            return lambda: np.zeros(steps, dtype=np.int64)
-        return lambda: held_blocks(
-            size,
+            return np.zeros(steps, dtype=np.int64)
+        return held_blocks(
+            limits.block_size,
             decodes_in_step=notes.decodes_in_step(),
             slices=slices,
-            admissions=notes.admission_table(),
-            preemptions=notes.preemption_table(),
-            spans=notes.span_table(),
+            admissions=admissions,
+            preemptions=preemptions,
+            spans=spans,
         )
 
     def _take_arrivals(self) -> None:
@@ -326,7 +346,6 @@ class Engine(PlainRunner):
         done = self.ends_with_decode.pop(self.decode_steps - 1, [])
         for request in done:
             self._leave_decoding(request)
-            self.notes.last_token_ms[request] = self.now_ms
         for request in complete:
             if self._next_output(request, self.now_ms):
                 done.append(request)
@@ -339,14 +358,10 @@ class Engine(PlainRunner):
 
     def _next_output(self, request: int, token_ms: float) -> bool:
         """Give a request the output of its prefill; return whether that was its last."""
-        notes = self.notes
-        if math.isnan(notes.first_token_ms[request]):
-            notes.first_token_ms[request] = token_ms
         self.outputs[request] += 1
         decodes = self.requests[request].output_tokens - self.outputs[request]
         self.span[request] = (token_ms, self.decode_steps)
         if not decodes:
-            notes.last_token_ms[request] = token_ms
             self._close_span(request)
             return True
         self.batch.decoding += 1

@@ -48,6 +48,7 @@ class PlainRunner(StepRunner):
     """A worker that can run plain stretches at once; what it keeps beside clock and batch.
 
     plain: whether its scheduler is one that this loop knows.
+    final_tokens: by request, the tokens in its cache when it has its last one.
     seats: by request, the number of its admission; 0 without a seat.
     span: of who decodes, when the token before its decodes appeared, and its first decode step.
     """
@@ -60,6 +61,7 @@ class PlainRunner(StepRunner):
     known_tokens: list[int]
     prompt_tokens: list[int]
     output_tokens: list[int]
+    final_tokens: list[int]
     outputs: list[int]
     seats: list[int]
     span: dict[int, tuple[float, int]]
@@ -82,9 +84,8 @@ class PlainRunner(StepRunner):
         ends_at, end_steps = self.ends_with_decode, self.end_steps
         ends_ms, durations_ms = notes.ends_ms, notes.durations_ms
         runs, note_slice, span_notes = notes.runs, notes.slices.append, notes.spans
-        first_scheduled_ms, first_token_ms = notes.first_scheduled_ms, notes.first_token_ms
-        last_token_ms, admissions = notes.last_token_ms, notes.admissions
-        counts_only, step_ms = cost.counts_only, cost.step_ms
+        admissions = notes.admissions
+        counts_only, step_ms, noted = cost.counts_only, cost.step_ms, cost.line is None
         terms_of: dict[int, DecodeTerms] = {}
         end_at, take_ms, note_run = ends_ms.append, durations_ms.append, notes.runs.append
         users, max_steps, longest = self.users, self.max_steps, limits.max_model_len
@@ -188,8 +189,6 @@ class PlainRunner(StepRunner):
             for _ in range(newcomers):
                 request = waiting.popleft()
                 prefilling.append(request)
-                if first_scheduled_ms[request] != first_scheduled_ms[request]:
-                    first_scheduled_ms[request] = now_ms
                 admissions.append((request, now_ms, steps_run, 0))
                 seats[request] = notes.admission_count = notes.admission_count + 1
                 held[request] = 0
@@ -208,7 +207,8 @@ class PlainRunner(StepRunner):
                     )
                     now_ms += duration_ms
                     end_at(now_ms)
-                    take_ms(duration_ms)
+                    if noted:
+                        take_ms(duration_ms)
                     ran += 1
                     if ran == count or now_ms >= until_ms:
                         break
@@ -216,7 +216,6 @@ class PlainRunner(StepRunner):
                     starts = [(start + tokens, tokens) for start, tokens in starts]
             elif counts_only:
                 duration_ms = step_ms(prefill_tokens=given, decode_tokens=decoding)
-                take_ms(duration_ms)
                 if count > LONG_RUN and now_ms + LONG_RUN * duration_ms < until_ms:
                     if until_ms < math.inf:
                         count = min(count, int((until_ms - now_ms) / duration_ms) + 2)
@@ -254,13 +253,14 @@ class PlainRunner(StepRunner):
                         duration_ms = base_ms + token_ms * attended
                         now_ms += duration_ms
                         end_at(now_ms)
-                        take_ms(duration_ms)
+                        if noted:
+                            take_ms(duration_ms)
                         ran += 1
                         if now_ms >= until_ms:
                             break
                         attended += decoding
             if now_ms == began_ms:
-                self.refuse_still_clock(durations_ms[-1], now_ms)
+                self.refuse_still_clock(duration_ms, now_ms)
             steps_run += ran
             if reason:
                 unserved = prefilling[len(plan)] if len(prefilling) > len(plan) else waiting[0]
@@ -298,7 +298,6 @@ class PlainRunner(StepRunner):
                     outputs[request] += decodes
                     span_notes.append((request, token_ms, first_decode, decodes))
                     context -= prompt_tokens[request] + outputs[request] - 1
-                    last_token_ms[request] = now_ms
                 decoding -= len(done)
             for request, tokens, wanted, why in plan:
                 start = known[request] - wanted
@@ -308,8 +307,6 @@ class PlainRunner(StepRunner):
                 if wanted:
                     continue
                 prefilling.remove(request)
-                if first_token_ms[request] != first_token_ms[request]:
-                    first_token_ms[request] = now_ms
                 outputs[request] += 1
                 decodes = output_tokens[request] - outputs[request]
                 if decodes:
@@ -324,7 +321,6 @@ class PlainRunner(StepRunner):
                         since[request] = phase
                         boundaries[(phase - held[request]) % size] += 1
                 else:
-                    last_token_ms[request] = now_ms
                     span_notes.append((request, now_ms, decode_steps, 0))
                     done = [*done, request] if done else [request]
             if done:

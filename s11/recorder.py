@@ -12,12 +12,14 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from s11.costs import CostModel, StepWork
 from s11.results import (
     AdmissionTable,
+    Ints,
     PreemptionTable,
     RequestTable,
     SliceTable,
@@ -60,7 +62,7 @@ class Recorder:
         self.requests = requests
         self.ends_ms = array("d")
         self.runs: list[EqualSteps] = []
-        self.durations_ms = array("d")  # one for each of the runs, or for each step
+        self.durations_ms = array("d")  # of each step, where the cost model is no line
         self.kv_blocks = array("q")
         self.idle_until: list[tuple[int, float]] = []
         self.slices: list[SliceRun] = []
@@ -68,15 +70,10 @@ class Recorder:
         self.admission_count = 0
         self.preemptions: list[tuple[int, float, int]] = []
         self.spans: list[Span] = []
-        self.first_scheduled_ms = [math.nan] * len(requests)
-        self.first_token_ms = self.first_scheduled_ms.copy()
-        self.last_token_ms = self.first_scheduled_ms.copy()
         self._packed: dict[str, list[np.ndarray]] = defaultdict(list)
 
     def admitted(self, request: int, now_ms: float, cached_tokens: int) -> None:
         """Note that a request got a seat in the step that comes."""
-        if math.isnan(self.first_scheduled_ms[request]):
-            self.first_scheduled_ms[request] = now_ms
         self.admission_count += 1
         self.admissions.append((request, now_ms, len(self.ends_ms), cached_tokens))
 
@@ -89,12 +86,10 @@ class Recorder:
         notes = getattr(self, name)
         if not notes:
             return
-        if name in WHOLE_NUMBERS:
-            columns = len(notes[0])
-            flat = np.fromiter(chain.from_iterable(notes), np.int64, len(notes) * columns)
-            self._packed[name].append(flat.reshape(-1, columns))
-        else:  # a row or a step below 2^53 is exact as a float
-            self._packed[name].append(np.array(notes, dtype=np.float64))
+        # In a table with times a row or a step, below 2^53, is exact as a float.
+        kind, columns = (np.int64 if name in WHOLE_NUMBERS else np.float64), len(notes[0])
+        flat = np.fromiter(chain.from_iterable(notes), kind, len(notes) * columns)
+        self._packed[name].append(flat.reshape(-1, columns))
         notes.clear()
 
     def _noted(self, name: str, columns: int) -> np.ndarray:  # (notes, columns)
@@ -125,10 +120,9 @@ class Recorder:
             return {"start_ms": starts_ms, "end_ms": ends_ms}
 
         def durations() -> dict[str, np.ndarray]:
-            durations_ms = np.array(self.durations_ms)
-            if cost.counts_only:
-                durations_ms = durations_ms.repeat(self._noted("runs", 8)[:, 0])
-            return {"duration_ms": durations_ms}
+            if cost.line is not None:
+                return {"duration_ms": cost.line.durations_ms(work())}
+            return {"duration_ms": np.array(self.durations_ms)}
 
         def counts(name: str, column: int) -> Callable[[], dict[str, np.ndarray]]:
             def count() -> dict[str, np.ndarray]:
@@ -144,17 +138,18 @@ class Recorder:
             context = runs[:, 7].repeat(steps) + nth * runs[:, 2].repeat(steps)
             return {"decode_context_tokens": context}
 
-        def costs() -> dict[str, np.ndarray]:
-            parts = cost.breakdown(
-                StepWork(
-                    prefill_tokens=table.prefill_tokens,
-                    decode_tokens=table.decode_tokens,
-                    decode_context_tokens=table.decode_context_tokens,
-                    slice_step=slices.step,
-                    slice_start_token=slices.start_token,
-                    slice_tokens=slices.tokens,
-                )
+        def work() -> StepWork:
+            return StepWork(
+                prefill_tokens=table.prefill_tokens,
+                decode_tokens=table.decode_tokens,
+                decode_context_tokens=table.decode_context_tokens,
+                slice_step=slices.step,
+                slice_start_token=slices.start_token,
+                slice_tokens=slices.tokens,
             )
+
+        def costs() -> dict[str, np.ndarray]:
+            parts = cost.breakdown(work())
             names = ("fixed_ms", "prefill_ms", "decode_ms")
             return {name: getattr(parts, name) for name in names}
 
@@ -222,22 +217,57 @@ class Recorder:
             decodes=_ints(notes, 3),
         )
 
+    def unfinished(self, spans: SpanTable, output_tokens: Sequence[int]) -> Ints:
+        """Return the rows of the requests that have not got all their output."""
+        got = np.bincount(spans.request, spans.decodes + 1, minlength=len(output_tokens))
+        return np.flatnonzero(got < np.array(output_tokens))
+
     def request_table(
         self,
         arrivals_ms: Sequence[float],
         prompt_tokens: Sequence[int],
         output_tokens: Sequence[int],
+        *,
+        admissions: AdmissionTable,
+        spans: SpanTable,
     ) -> RequestTable:
-        """Return the requests in the order of their arrival."""
-        return RequestTable(
-            request_id=tuple([request.request_id for request in self.requests]),
-            arrival_ms=np.array(arrivals_ms, dtype=np.float64),
-            prompt_tokens=np.array(prompt_tokens, dtype=np.int64),
-            output_tokens=np.array(output_tokens, dtype=np.int64),
-            first_scheduled_ms=np.array(self.first_scheduled_ms),
-            first_token_ms=np.array(self.first_token_ms),
-            last_token_ms=np.array(self.last_token_ms),
-        )
+        """Return the requests in the order of their arrival; their times, when asked for.
+
+        Who was admitted when, and the spans of tokens, tell them.
+        """
+        rows = len(self.requests)
+
+        def asked() -> dict[str, Any]:
+            return {
+                "request_id": tuple([request.request_id for request in self.requests]),
+                "arrival_ms": np.array(arrivals_ms, dtype=np.float64),
+                "prompt_tokens": np.array(prompt_tokens, dtype=np.int64),
+                "output_tokens": np.array(output_tokens, dtype=np.int64),
+            }
+
+        def firsts() -> dict[str, Any]:
+            scheduled_ms, token_ms = np.full(rows, math.nan), np.full(rows, math.nan)
+            # Backwards: the first of a request's rows is written last.
+            scheduled_ms[admissions.request[::-1]] = admissions.time_ms[::-1]
+            token_ms[spans.request[::-1]] = spans.token_ms[::-1]
+            return {"first_scheduled_ms": scheduled_ms, "first_token_ms": token_ms}
+
+        def lasts() -> dict[str, Any]:
+            decode_end_ms = np.array(self.ends_ms)[np.flatnonzero(self.decodes_in_step())]
+            last_ms, span_end_ms = np.full(rows, math.nan), spans.token_ms.copy()
+            decoded = np.flatnonzero(spans.decodes)
+            last_decode = spans.first_decode[decoded] + spans.decodes[decoded] - 1
+            span_end_ms[decoded] = decode_end_ms[last_decode]
+            last_ms[spans.request] = span_end_ms  # forwards: a request's last row stays
+            last_ms[self.unfinished(spans, output_tokens)] = math.nan
+            return {"last_token_ms": last_ms}
+
+        makers: dict[str, Callable[[], dict[str, Any]]] = {
+            **dict.fromkeys(("request_id", "arrival_ms", "prompt_tokens", "output_tokens"), asked),
+            **dict.fromkeys(("first_scheduled_ms", "first_token_ms"), firsts),
+            "last_token_ms": lasts,
+        }
+        return RequestTable.later(makers, rows=rows)
 
 
 def _ints(notes: np.ndarray, column: int) -> np.ndarray:

@@ -51,13 +51,13 @@ class _LaterTable(_Table):
     """
 
     __slots__ = ("_makers", "_rows")
-    _makers: Mapping[str, Callable[[], dict[str, NDArray[Any]]]]
+    _makers: Mapping[str, Callable[[], Mapping[str, Any]]]
     _rows: int | None
 
     @classmethod
     def later(
         cls,
-        makers: Mapping[str, Callable[[], dict[str, NDArray[Any]]]],
+        makers: Mapping[str, Callable[[], Mapping[str, Any]]],
         *,
         rows: int | None = None,
     ) -> Self:
@@ -74,7 +74,8 @@ class _LaterTable(_Table):
         if name not in type(self).__slots__:
             raise AttributeError(name)
         for made, column in self._makers[name]().items():
-            column.flags.writeable = False
+            if isinstance(column, np.ndarray):
+                column.flags.writeable = False
             object.__setattr__(self, made, column)
         return object.__getattribute__(self, name)
 
@@ -128,7 +129,7 @@ class SliceTable(_LaterTable):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RequestTable(_Table):
+class RequestTable(_LaterTable):
     """One row per request in arrival order; a time that never came is NaN.
 
     Streaming users have no row: every step's decode tokens hold one of each of them.

@@ -40,7 +40,7 @@ class StepRunner:
         now_ms: float,
     ) -> None:
         self.batch, self.notes, self.cost = batch, notes, experiment.cost
-        self.counts_only = experiment.cost.counts_only
+        self.counts_only, self.line = experiment.cost.counts_only, experiment.cost.line
         self.budget = experiment.limits.tokens_per_step()
         self.max_steps = max_steps
         self.stopped = False
@@ -88,9 +88,9 @@ class StepRunner:
         to_an_end = self._decodes_until_an_end() if decoding else math.inf
         if to_an_end < most:
             most = to_an_end
+        duration_ms = 0.0
         if self.counts_only:
             duration_ms = self.cost.step_ms(prefill_tokens=prefill_tokens, decode_tokens=decoding)
-            notes.durations_ms.append(duration_ms)
             now_ms = self._equal_steps(duration_ms, most, until_ms)
         else:
             known, remaining = batch.known_tokens, batch.remaining_tokens
@@ -104,7 +104,7 @@ class StepRunner:
         if ran < steps and len(ends_ms) == self.max_steps:
             self.stopped = self.stopped or not (now_ms >= until_ms or ran == to_an_end)
         if now_ms == self.now_ms and ran:
-            self.refuse_still_clock(notes.durations_ms[-1], now_ms)
+            self.refuse_still_clock(duration_ms, now_ms)
         self.now_ms = now_ms
         notes.runs.append(
             (
@@ -158,7 +158,8 @@ class StepRunner:
         for duration_ms in durations_ms:
             now_ms += duration_ms
             notes.ends_ms.append(now_ms)
-            notes.durations_ms.append(duration_ms)
+            if self.line is None:
+                notes.durations_ms.append(duration_ms)
             if now_ms >= until_ms:
                 break
         return now_ms

@@ -195,7 +195,15 @@ def _told(result: Result, experiment: Experiment, gaps: _Gaps, row: int) -> Wors
         chunk_request=None if largest is None else ids[result.slices.request[largest]],
         chunk_tokens=0 if largest is None else int(result.slices.tokens[largest]),
         preemptions=lost,
-        reason=_reason(result, experiment, first=first, last=last, example=example, lost=lost),
+        reason=_reason(
+            result,
+            experiment,
+            first=first,
+            last=last,
+            start_ms=start_ms,
+            example=example,
+            lost=lost,
+        ),
     )
 
 
@@ -211,6 +219,7 @@ def _reason(
     *,
     first: int,
     last: int,
+    start_ms: float,
     example: int | None,
     lost: int,
 ) -> str:
@@ -225,7 +234,11 @@ def _reason(
         )
     decodes = steps.decode_tokens[first : last + 1]
     if result.prefill_worker is not None and np.count_nonzero(decodes) > 1:
-        return f"it has its KV, and waits {count(len(decodes) - 1, 'step')} for a seat to decode in"
+        running = steps.start_ms[first] < start_ms - 10**-DECIMALS  # a step that it cannot join
+        waited = len(decodes) - 1 - running
+        if not waited:
+            return "its KV comes while a step runs, and it decodes in the next"
+        return f"it has its KV, and waits {count(waited, 'step')} for a seat to decode in"
     still = int(np.count_nonzero(decodes == 0))
     beside = f"beside {count(int(decodes[-1]), 'decode')}"
     if not len(rows):

@@ -16,6 +16,7 @@ import pytest
 COMMAND_LINE = {
     "__main__",
     "cli",
+    "app_command",
     "capacity_command",
     "commands",
     "cost_options",
@@ -33,7 +34,7 @@ ROWS = (
     | {"arrivals", "lengths", "prefix_texts", "cached_blocks"},
     {"policies", "costs", "kv_blocks", "prefix_cache", "traces", "bench_results"}
     | {"traffic", "traffic_presets"},
-    {"experiment", "held_blocks", "recorder", "stepping", "express"},
+    {"experiment", "held_blocks", "recorder", "stepping", "express", "head_of_queue"},
     {"engine", "presets", "entries", "scenes", "kv_pool"},
     {"simulator"},
     {
@@ -82,8 +83,16 @@ ROWS = (
     }
     | {"prefix_blocks", "step_tables", "step_reasons", "step_story"}
     | {"over_time", "worst_stalls"}
-    | {"suffering", "unserved", "metric_rows", "comparison"},
+    | {"quiz", "quiz_attention", "quiz_questions", "quiz_schedule", "quiz_trade_off"}
+    | {"exercises", "exercises_budget", "exercises_bug", "exercises_target"}
+    | {"suffering", "unserved", "metric_rows", "comparison"}
+    | {"engine_commands", "engine_knobs"}
+    | {"myths_flops", "myths_itl", "myths_smaller", "myths_mixing"},
     {"figures"},
+    {"learn_scene", "learn_decoder", "learn_timeline"}
+    | {"learn_freeze", "learn_orders", "learn_keys", "learn_budget", "learn_cost", "learn_ride"}
+    | {"learn_choice", "learn_mask", "learn_positions", "learn_engines", "learn_next"}
+    | {"learn_scenes"},
     {"s11"} | COMMAND_LINE,  # "s11" is s11/__init__.py
     {"ui"},
     {"pages"},

@@ -1,6 +1,9 @@
 import pytest
 
+from benchmarks import peers
 from s11 import Experiment, bench, simulate
+from s11.arrivals import PoissonArrivals
+from s11.traffic_presets import TRAFFIC_PRESETS
 from tests.loads import load, request
 
 
@@ -66,6 +69,10 @@ def test_the_reference_work_is_the_public_traces_number_of_requests_at_four_rate
     """19,366 requests, 6.45 a second, a cost that counts cached tokens, 128 seats, budget 512."""
     plain, all_on, *at_rates = (one for one, _ in list(bench.loads().values())[:5])
     assert len(plain.workload.requests) == 19_366
+    prompts = sorted(r.prompt_tokens for r in plain.workload.requests)
+    outputs = sorted(r.output_tokens for r in plain.workload.requests)
+    assert prompts[9_683] == pytest.approx(1_020, rel=0.03)  # the trace's medians
+    assert outputs[9_683] == pytest.approx(129, rel=0.03)
     assert (plain.limits.token_budget, plain.limits.max_seqs) == (512, 128)
     assert plain.cost.counts_only is False
     assert plain.limits.kv_blocks is None
@@ -84,3 +91,12 @@ def test_peak_memory_is_more_than_numpy_needs() -> None:
     peak = bench.peak_memory_bytes()
     assert peak is not None
     assert peak > 10 * 2**20
+
+
+def test_three_simulators_of_the_reference_work_agree_to_the_bit() -> None:
+    """One with an object per decode, one with counts alone, and the engine: 300 requests."""
+    preset = TRAFFIC_PRESETS["azure-conv-2023"]
+    for rate_per_s in (2.0, 12.0):
+        arrivals = PoissonArrivals(rate_per_s=rate_per_s)
+        workload = preset.traffic(request_count=300, arrivals=arrivals).workload()
+        assert len({way(workload) for way in peers.WAYS.values()}) == 1

@@ -7,8 +7,12 @@ import numpy as np
 import pytest
 
 from s11 import EngineLimits, Experiment, Request, Result, Workload, simulate
+from s11.bench import LLAMA_ON_H100
 from s11.costs import FittedCost, LinearCost
+from s11.engine import Engine
 from s11.express import is_plain
+from s11.head_of_queue import serves_the_head_alone
+from s11.plan import StepPlan
 from tests.loads import random_experiment
 
 COSTS = (
@@ -103,6 +107,63 @@ def test_what_is_plain() -> None:
     assert not is_plain(replace(plain, policy="sglang"))
     off = replace(plain.limits, chunking=False)
     assert not is_plain(replace(plain, policy="vllm_v1", limits=off))
+
+
+def test_whose_head_alone_is_part_done() -> None:
+    """Prompts of 900 tokens, a budget of 512: a cap below it would let two be part done."""
+    requests = (Request(request_id="a", prompt_tokens=900),)
+    limits = EngineLimits(token_budget=512, chunk_tokens=None)
+    alone = Experiment(workload=Workload(requests=requests), limits=limits)
+    assert serves_the_head_alone(alone)
+    assert serves_the_head_alone(replace(alone, policy="vllm_v1", cost=COSTS[1]))
+    for same in ({"chunk_tokens": 512}, {"token_budget": None}, {"max_model_len": 900}):
+        assert serves_the_head_alone(replace(alone, limits=replace(limits, **same)))
+    for other in (
+        {"chunk_tokens": 511},
+        {"token_budget": None, "chunk_tokens": 899},
+        {"max_model_len": 899},
+        {"chunking": False},
+        {"prefix_caching": True, "kv_blocks": 99},
+        {"prefill_interval": 2},
+        {"align_first_chunk": True},
+    ):
+        assert not serves_the_head_alone(replace(alone, limits=replace(limits, **other))), other
+    assert not serves_the_head_alone(replace(alone, policy="whole_prompt"))
+    assert not serves_the_head_alone(replace(alone, cost=LLAMA_ON_H100))
+
+
+@pytest.mark.parametrize("cap", [None, 64])
+def test_the_loop_for_the_head_does_all_but_the_last_turns(
+    cap: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing runs short, so the engine itself only ever finds that nothing is left to do."""
+    turns: list[int] = []
+    alone = Engine._prefill
+
+    def counted(engine: Engine, plan: StepPlan) -> None:
+        turns.append(len(engine.notes.ends_ms))
+        alone(engine, plan)
+
+    monkeypatch.setattr(Engine, "_prefill", counted)
+    draw = random.Random(3)
+    requests = tuple(
+        Request(
+            request_id=str(row),
+            arrival_ms=row * draw.choice([1.0, 40.0]),
+            prompt_tokens=draw.randrange(1, 400),
+            output_tokens=draw.randrange(1, 60),
+        )
+        for row in range(60)
+    )
+    experiment = Experiment(
+        workload=Workload(requests=requests),
+        limits=EngineLimits(token_budget=64, chunk_tokens=cap, max_seqs=9, kv_blocks=5000),
+        cost=COSTS[1],
+    )
+    express = simulate(experiment)
+    assert not turns
+    assert_same(express, simulate(experiment, express=False))
+    assert turns
 
 
 def test_blocks_held_by_hand() -> None:

@@ -55,6 +55,31 @@ class DecodeTerms(NamedTuple):
     ramp_tokens: float = 1.0
 
 
+class CostLine(NamedTuple):
+    """A step's ms: fixed + prefill · its prefill tokens + decode · its decodes + context · x.
+
+    x: the cached tokens that its requests attend to, the decodes' and those before each slice.
+    """
+
+    fixed_ms: float
+    prefill_ms_per_token: float
+    decode_ms_per_token: float
+    context_ms_per_token: float = 0.0
+
+    def durations_ms(self, work: StepWork) -> Floats:  # (steps,)
+        """Return the durations of all steps at once, to the bit as `step_ms` gives them."""
+        before = np.bincount(
+            work.slice_step, weights=work.slice_start_token, minlength=len(work.prefill_tokens)
+        )  # (steps,) whole numbers below 2^53
+        durations_ms: Floats = (
+            self.fixed_ms
+            + self.prefill_ms_per_token * work.prefill_tokens
+            + self.decode_ms_per_token * work.decode_tokens
+            + self.context_ms_per_token * (work.decode_context_tokens + before)
+        )
+        return durations_ms
+
+
 class CostModel(Protocol):
     """How long a step takes. Frozen and hashable; a scalar for the engine, arrays for tables.
 
@@ -65,6 +90,10 @@ class CostModel(Protocol):
 
     name: ClassVar[str]
     counts_only: ClassVar[bool]
+
+    @property
+    def line(self) -> CostLine | None:
+        """The coefficients, where a step's time is a line in its counts and contexts."""
 
     def step_ms(
         self,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from s11.checks import require_keys, require_ms
-from s11.costs.breakdown import DecodeTerms, Slice, StepCosts, StepWork
+from s11.costs.breakdown import CostLine, DecodeTerms, Slice, StepCosts, StepWork
 from s11.costs.linear import SHORTEST_STEP_MS
 
 
@@ -68,6 +68,16 @@ class FittedCost:
             Term("prefill_tokens", "prefill_ms_per_token", self.prefill_ms_per_token),
             Term("decode_tokens", "decode_ms_per_token", self.decode_ms_per_token),
             Term("context_tokens", "context_ms_per_token", self.context_ms_per_token),
+        )
+
+    @property
+    def line(self) -> CostLine:
+        """The coefficients, as the engine's loops take them."""
+        return CostLine(
+            self.fixed_ms,
+            self.prefill_ms_per_token,
+            self.decode_ms_per_token,
+            self.context_ms_per_token,
         )
 
     def step_ms(

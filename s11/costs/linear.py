@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from s11.checks import require_keys, require_ms
-from s11.costs.breakdown import DecodeTerms, Slice, StepCosts, StepWork
+from s11.costs.breakdown import CostLine, DecodeTerms, Slice, StepCosts, StepWork
 
 SHORTEST_STEP_MS = 1e-6
 
@@ -42,6 +42,15 @@ class LinearCost:
                 f"fixed_ms: {self.fixed_ms:g} lets a step of one token take {shortest_ms:g} ms "
                 f"(allowed: {SHORTEST_STEP_MS:g} ms a step or more)"
             )
+
+    @property
+    def line(self) -> CostLine:
+        """The coefficients, as the engine's loops take them."""
+        return CostLine(
+            self.fixed_ms,
+            self.prefill_ms_per_token,
+            self.decode_ms_per_token,
+        )
 
     def step_ms(
         self,

@@ -67,6 +67,11 @@ class RooflineCost:
         """The operators with this deployment's sizes and constants folded in."""
         return StepKernels(self.deployment, HOSTS[self.engine])
 
+    @property
+    def line(self) -> None:
+        """None: attention and products are no line in the counts."""
+        return None
+
     def step_ms(
         self,
         *,

@@ -1,14 +1,12 @@
-"""What to set, in the engine's own flags.
-
-Sources: vLLM, docs/cli/serve; SGLang, docs/advanced_features/server_arguments; TensorRT-LLM,
-docs/commands/trtllm-serve. Names of knobs are those of `s11.presets.FLAGS`.
-"""
+"""What to set, in the engine's own flags (`s11.engine_commands` says them)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from s11.catalog import MODELS, Deployment
+from s11.catalog import Deployment
+from s11.engine_commands import Launch, joined, launch_command, listed
+from s11.engine_knobs import ENGINE_OF_POLICY
 from s11.presets import FLAGS
 
 LENGTH_GRAIN = 1_024
@@ -106,65 +104,29 @@ def length_flag(chosen: Settings) -> str | None:
 
 def command(chosen: Settings) -> str:
     """Return the command that starts the engine with these settings, a flag a line."""
-    model, size = repository(chosen.machine), chosen.machine.tensor_parallel
-    names, fp8 = FLAGS.get(chosen.policy, {}), chosen.machine.precision == "fp8"
-    longest = [f"{length_flag(chosen)} {chosen.longest_tokens}"] if chosen.longest_tokens else []
-    if chosen.policy == "vllm_v1":
-        lines = [
-            f"vllm serve {model}",
-            f"--tensor-parallel-size {size}",
-            f"{names['token_budget']} {chosen.token_budget}",
-            f"{names['max_seqs']} {chosen.max_seqs}",
-            *longest,
-            *(["--quantization fp8"] if fp8 else []),
-        ]
-    elif chosen.policy == "sglang":
-        lines = [
-            f"python -m sglang.launch_server --model-path {model}",
-            f"--tp-size {size}",
-            f"{names['chunk_tokens']} {chosen.chunk_tokens}",
-            f"{names['max_seqs']} {chosen.max_seqs}",
-            *longest,
-            *([names["mixed"]] if chosen.mixed else []),
-            *(["--quantization fp8"] if fp8 else []),
-        ]
-    elif chosen.policy == "tensorrt_llm":
-        options = "tuned.yml"
-        lines = [
-            f"trtllm-serve {model}",
-            f"--tp_size {size}",
-            f"--{names['token_budget']} {chosen.token_budget}",
-            f"--{names['max_seqs']} {chosen.max_seqs}",
-            *longest,
-            f"--extra_llm_api_options {options}",
-        ]
-        note = "  (and an fp8 checkpoint of the model)" if fp8 else ""
-        return f"{_lines(lines)}\n# {options}{note}:\n# {names['chunking']}: true"
-    else:
-        lines = [
-            "python -m s11 simulate --cost roofline",
-            *([f"--model {chosen.machine.model.name}"] if _listed(chosen.machine) else
-              ["--model-config config.json"]),
-            f"--gpu {chosen.machine.gpu} --tensor-parallel {size}",
-            f"--precision {chosen.machine.precision}",
-            f"--prompt-tokens {chosen.prompt_tokens} --streaming-users {chosen.streaming_users}",
-            f"--user-context-tokens {chosen.user_context_tokens}",
-            f"--chunk-tokens {chosen.chunk_tokens}",
-        ]  # fmt: skip
-    return _lines(lines)
+    if chosen.policy in ENGINE_OF_POLICY:
+        return launch_command(ENGINE_OF_POLICY[chosen.policy], _launch(chosen))
+    machine = chosen.machine
+    model = f"--model {machine.model.name}" if listed(machine) else "--model-config config.json"
+    return joined(
+        "python -m s11 simulate --cost roofline",
+        model,
+        f"--gpu {machine.gpu} --tensor-parallel {machine.tensor_parallel}",
+        f"--precision {machine.precision}",
+        f"--prompt-tokens {chosen.prompt_tokens} --streaming-users {chosen.streaming_users}",
+        f"--user-context-tokens {chosen.user_context_tokens}",
+        f"--chunk-tokens {chosen.chunk_tokens}",
+    )
 
 
-def repository(machine: Deployment) -> str:
-    """Return the model's Hugging Face repository; MODEL where it is not known."""
-    if not _listed(machine):
-        return "MODEL"
-    address = MODELS[machine.model.name].sources[0].address
-    return address.removeprefix("https://huggingface.co/").partition("/blob/")[0]
-
-
-def _listed(machine: Deployment) -> bool:
-    return MODELS.get(machine.model.name) == machine.model
-
-
-def _lines(lines: list[str]) -> str:
-    return " \\\n  ".join(lines)
+def _launch(chosen: Settings) -> Launch:
+    """Return the settings as the engine's own: SGLang has a chunk size, the others a budget."""
+    chunk_is_own = chosen.policy == "sglang"
+    return Launch(
+        machine=chosen.machine,
+        token_budget=None if chunk_is_own else chosen.token_budget,
+        chunk_tokens=chosen.chunk_tokens if chunk_is_own else None,
+        max_seqs=chosen.max_seqs,
+        longest_tokens=chosen.longest_tokens,
+        mixed=chosen.mixed,
+    )

@@ -16,11 +16,11 @@ from typing import Literal
 
 import streamlit as st
 from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from s11.figures.theme import Spec
 
 MOST_SHOWN = 1e15  # of an x axis; also keeps out what is no number, and what no float holds
-STATIC_FOLDER = Path(__file__).resolve().parents[2] / "static"
 
 _HTML = '<div class="s11-chart" role="figure"></div>'
 
@@ -100,17 +100,19 @@ export default function ({data, parentElement, setStateValue, setTriggerValue}) 
 def _script_address() -> str | None:
     """Lay plotly.js where the server serves it and return its address; None where it cannot."""
     served = runtime.exists() and type(runtime.get_instance()) is runtime.Runtime
-    if not served or not st.get_option("server.enableStaticServing"):
+    context = get_script_run_ctx()
+    if not served or context is None or not st.get_option("server.enableStaticServing"):
         return None
     from s11.figures.drawn import plotly_js
 
     source, name = plotly_js()
+    folder: Path = context.main_script_parent / "static"  # an installed app.py lies far from here
     try:
-        STATIC_FOLDER.mkdir(exist_ok=True)
-        if not (STATIC_FOLDER / name).exists():
-            partial = STATIC_FOLDER / f".{name}"
+        folder.mkdir(exist_ok=True)
+        if not (folder / name).exists():
+            partial = folder / f".{name}"
             shutil.copyfile(source, partial)
-            partial.replace(STATIC_FOLDER / name)
+            partial.replace(folder / name)
     except OSError:
         return None
     return f"app/static/{name}"

@@ -105,9 +105,10 @@ def _told(bench: Benchmark) -> str:
 def _other_engine(deployment: Deployment) -> None:
     """Say where the chosen engine comes with other defaults on the chosen GPU."""
     large = (PRESETS["vllm-16k"], PRESETS["vllm-8k"])
-    if state.engine() in large and deployment.hardware.memory_bytes < LARGE_GPU_BYTES:
+    small_gpu = deployment.hardware.memory_bytes < LARGE_GPU_BYTES
+    if state.engine() in large and (small_gpu or deployment.gpu.startswith("a100")):
         st.markdown(
-            f":small[These are vLLM's defaults for GPUs of 70 GiB or more. On "
+            f":small[These are vLLM's defaults for GPUs of 70 GiB or more, A100 excepted. On "
             f"{deployment.hardware.title} it comes as “{PRESETS['vllm-2k'].title}”, which also "
             "needs less memory beside the KV cache.]"
         )

@@ -24,6 +24,7 @@ from s11.sweeps import SweepPoint, longest_prompt_tokens
 from s11.trade_off import trade_off
 from s11.ui import simulator_state as state
 from s11.ui.frame import chart, picture_control, show_refusal
+from s11.ui.production_link import production_link
 from s11.ui.runs import MAX_STEPS, Run, run
 from s11.ui.simulator_controls import chunk_controls
 from s11.verdict import Explanation, Verdict
@@ -64,6 +65,7 @@ def simulator() -> None:
         with words_place:
             _sentence(shown.experiment, shown.explanation)
             _machine(shown.experiment)
+            production_link()
             _take_away(shown.experiment, shown.this, shown.spec)
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from s11.catalog import MODELS, Deployment
 from s11.cli import main
+from s11.engine_commands import repository
 from s11.figures.chunk_size_flags import (
     command,
     longest_sequence,
     longest_words,
-    repository,
     settings,
 )
 

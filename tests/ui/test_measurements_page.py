@@ -184,6 +184,7 @@ def test_a_machine_that_is_not_calibrated_says_so(overlay_page):
 def test_an_engine_that_comes_otherwise_on_this_gpu_is_named(overlay_page):
     told = "it comes as “vLLM V1, smaller GPU”"
     assert told in words(overlay_page(gpu="A40"))
+    assert told in words(overlay_page(gpu="A100 80 GB"))  # by its name, whatever its memory
     assert told not in words(overlay_page(gpu="A40", bench_engine="vLLM V1, smaller GPU"))
     assert told not in words(overlay_page())
 
