@@ -6,7 +6,7 @@ the server's resident memory (Linux's /proc); a rerun is a message to the server
 answered. Needs the development requirements and a Chromium (CHROMIUM names one, else it is looked
 for).
 
-    python benchmarks/memory.py [--reruns 1000] [--path /] [--json]
+    python benchmarks/memory.py [--reruns 1000] [--new-every 10] [--path /] [--json]
 """
 
 import argparse
@@ -23,7 +23,6 @@ from ui import BROWSER_ARGS, ROOT, served  # type: ignore[import-not-found]  # i
 
 PATIENCE_MS = 60_000
 SAMPLES = 10
-NUMBER_EVERY = 10  # reruns
 STANDS = """() => {
     const app = document.querySelector('[data-testid=stApp]');
     return app?.dataset.testConnectionState === 'CONNECTED'
@@ -62,10 +61,10 @@ class Visitor:
 
         socket.on("framesent", sent)
 
-    def rerun(self, number: int) -> None:
+    def rerun(self, number: int, *, new_every: int) -> None:
         """Move the slider, now and then the number beside it too, and wait for the answer."""
         before = self.sent
-        if number % NUMBER_EVERY == NUMBER_EVERY - 1:
+        if new_every and number % new_every == new_every - 1:
             field = self.page.get_by_role("spinbutton").first
             field.focus()
             field.press("ArrowUp")
@@ -81,7 +80,7 @@ class Visitor:
         self.page.wait_for_function(STANDS, timeout=PATIENCE_MS)
 
 
-def measure(*, reruns: int, path: str) -> dict[str, Any]:
+def measure(*, reruns: int, path: str, new_every: int) -> dict[str, Any]:
     """Return the server's memory by how many reruns there were."""
     found = subprocess.run(
         [ROOT / "scripts" / "find_chromium.sh"], capture_output=True, text=True, check=True
@@ -100,7 +99,7 @@ def measure(*, reruns: int, path: str) -> dict[str, Any]:
             page.wait_for_function(STANDS, timeout=PATIENCE_MS)
         memory_mb = {0: resident_mb(pid)}
         for number in range(reruns):
-            visitor.rerun(number)
+            visitor.rerun(number, new_every=new_every)
             if (number + 1) % max(1, reruns // SAMPLES) == 0:
                 memory_mb[number + 1] = resident_mb(pid)
                 print(number + 1, round(memory_mb[number + 1], 1), file=sys.stderr, flush=True)
@@ -114,10 +113,11 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reruns", type=int, default=1_000)
+    parser.add_argument("--new-every", type=int, default=10, help="reruns; 0: never a new run")
     parser.add_argument("--path", default="/", help="of the page, with its parameters")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    measured = measure(reruns=options.reruns, path=options.path)
+    measured = measure(reruns=options.reruns, path=options.path, new_every=options.new_every)
     if options.json:
         print(json.dumps(measured, indent=2))
     else:
