@@ -7,6 +7,9 @@ PYTEST_ARGS ?=
 
 PY := .venv/bin/python
 
+# The tests start some sixty Pythons; without it, each would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help app test lint bench docs wheel clean distclean runtime dev
 
 help:

@@ -20,23 +20,40 @@ accessible_frame()
 keep_history()
 # A page's address is its file's name: until this has run once, a server knows no other.
 page = st.navigation(
-    [
-        st.Page(
-            "pages/simulator.py", title="Simulator", icon=":material/view_timeline:", default=True
-        ),
-        st.Page("pages/compare.py", title="Compare schedulers", icon=":material/compare_arrows:"),
-        st.Page("pages/traffic.py", title="Traffic", icon=":material/traffic:"),
-        st.Page("pages/chunk_size.py", title="Chunk size", icon=":material/tune:"),
-        st.Page("pages/piggybacking.py", title="Piggybacking", icon=":material/hub:"),
-        st.Page("pages/models.py", title="Models & trust", icon=":material/verified:"),
-        st.Page("pages/measurements.py", title="Your measurements", icon=":material/upload_file:"),
-        st.Page("pages/mask.py", title="Mask & positions", icon=":material/grid_on:"),
-        st.Page("pages/prefix.py", title="Prefix cache", icon=":material/account_tree:"),
-        st.Page("pages/check_yourself.py", title="Check yourself", icon=":material/quiz:"),
-        st.Page("pages/exercises.py", title="Exercises", icon=":material/edit_note:"),
-        st.Page("pages/production.py", title="In production", icon=":material/dns:"),
-        st.Page("pages/learn.py", title="Learn", icon=":material/school:"),
-    ],
+    {
+        "": [
+            st.Page(
+                "pages/simulator.py",
+                title="Simulator",
+                icon=":material/view_timeline:",
+                default=True,
+            ),
+            st.Page("pages/learn.py", title="Learn", icon=":material/school:"),
+        ],
+        "Practise": [
+            st.Page("pages/check_yourself.py", title="Check yourself", icon=":material/quiz:"),
+            st.Page("pages/exercises.py", title="Exercises", icon=":material/edit_note:"),
+        ],
+        "Schedule": [
+            st.Page(
+                "pages/compare.py", title="Compare schedulers", icon=":material/compare_arrows:"
+            ),
+            st.Page("pages/traffic.py", title="Traffic", icon=":material/traffic:"),
+            st.Page("pages/prefix.py", title="Prefix cache", icon=":material/account_tree:"),
+        ],
+        "Tune": [
+            st.Page("pages/chunk_size.py", title="Chunk size", icon=":material/tune:"),
+            st.Page("pages/production.py", title="In production", icon=":material/dns:"),
+            st.Page(
+                "pages/measurements.py", title="Your measurements", icon=":material/upload_file:"
+            ),
+        ],
+        "Why it works": [
+            st.Page("pages/piggybacking.py", title="Piggybacking", icon=":material/hub:"),
+            st.Page("pages/mask.py", title="Mask & positions", icon=":material/grid_on:"),
+            st.Page("pages/models.py", title="Models & trust", icon=":material/verified:"),
+        ],
+    },
     position="top",
 )
 st.set_page_config(page_title=f"{page.title} · s11")

@@ -6,7 +6,7 @@ from s11.ui.compare_link import LINK_CHECKS
 from s11.ui.compare_panels import comparison
 from s11.ui.frame import begin_page, show_link_notes
 
-begin_page()
+begin_page(headline_figures=False)
 st.title("Schedulers side by side: same load, same clock")
 show_link_notes("compare", LINK_CHECKS)
 comparison()

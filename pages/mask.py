@@ -6,7 +6,7 @@ from s11.ui.frame import begin_page, show_link_notes
 from s11.ui.mask_controls import LINK_CHECKS
 from s11.ui.mask_panels import bugs_panel, mask_lesson_panel, same_bits_panel, style
 
-begin_page()
+begin_page(headline_figures=False)
 style()
 st.title("Mask & positions: chunking changes nothing")
 show_link_notes("mask", LINK_CHECKS)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from s11.explain import explain
 from s11.export_tables import steps_table
 from s11.figures.drawn import as_json, plotly_js
+from s11.figures.slide import picture_size
 from s11.figures.theme import Spec, dark_twin_css, picture_config
 from s11.figures.timeline import timeline_alt, timeline_figure
 from s11.figures.timeline_info import SHOWN_PROMPTS, timeline_info
@@ -28,7 +30,6 @@ from s11.html_report import Picture, Report, Table, html_pieces
 from s11.machine_words import machine_words
 from s11.report_contents import Row, figure_rows, parameter_rows, run_sentences
 
-PICTURE_WIDTH, PICTURE_HEIGHT = 1280, 720
 MOST_SOURCE_REQUESTS = 200
 
 
@@ -148,8 +149,7 @@ def _picture(title: str, spec: Spec, alt: str, columns: Mapping[str, Any]) -> Pi
         config=picture_config(
             filename=f"s11-{figure}",
             image_format="png",
-            width=PICTURE_WIDTH,
-            height=max(PICTURE_HEIGHT, spec["layout"]["height"]),
+            **asdict(picture_size(spec["layout"])),
         ),
         alt=alt,
         columns=columns,

@@ -41,7 +41,6 @@ DARK_TWIN = {
 # A saved picture has only the system's fonts; with one of them on the page too, every label box
 # fits its text in both.
 FONT = "Arial, Helvetica, sans-serif"
-SLIDE_SCALE = 2
 
 
 def layout(*, title: str, caption: list[str], meta: Spec, height: int) -> Spec:
@@ -120,7 +119,9 @@ def bottom_legend() -> Spec:
     }
 
 
-def picture_config(*, filename: str, image_format: str, width: int, height: int) -> Spec:
+def picture_config(
+    *, filename: str, image_format: str, width: int, height: int, scale: float
+) -> Spec:
     """Return the chart configuration: the camera button saves a picture fit for a slide.
 
     Args:
@@ -128,6 +129,7 @@ def picture_config(*, filename: str, image_format: str, width: int, height: int)
         image_format: "png" or "svg".
         width: px of the picture before scaling.
         height: px of the picture before scaling.
+        scale: how many times larger it is saved, type and all.
     """
     return {
         "displaylogo": False,
@@ -145,7 +147,7 @@ def picture_config(*, filename: str, image_format: str, width: int, height: int)
             "filename": filename,
             "width": width,
             "height": height,
-            "scale": SLIDE_SCALE if image_format == "png" else 1,
+            "scale": scale,
         },
         "scrollZoom": False,
     }

@@ -6,6 +6,7 @@ import gc
 import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from html import escape
 from typing import Any
 from urllib.parse import urlencode
@@ -15,10 +16,11 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.pages_manager import PagesManager
 
+from s11.figures.slide import picture_size
 from s11.figures.theme import Spec, dark_twin_css, picture_config
+from s11.ui import slide
 from s11.ui.live_chart import Zoomed, live_chart
 
-PICTURE_WIDTH, PICTURE_HEIGHT = 1280, 720
 PICTURE_FORMATS = ("PNG", "SVG")
 MOST_NOTES = 6
 NOTES_KEY = "link_notes"
@@ -38,15 +40,18 @@ def freeze_start_up_objects() -> bool:
     return True
 
 
-def begin_page() -> None:
-    """Make sure that a page runs inside the app; to be called first on every page.
+def begin_page(*, headline_figures: bool = True) -> None:
+    """Make sure that a page runs inside the app, or as a slide; to be called first on every page.
 
     A server that has not run app.py yet takes the folder pages/ for an app of the older kind
     and runs a linked page by itself, without the frame: then begin anew, inside it.
+
+    headline_figures: the page has a row of figures above its first picture.
     """
     if PagesManager.uses_pages_directory:
         PagesManager.uses_pages_directory = False
         st.rerun()
+    slide.slide_mode(headline_figures=headline_figures)
 
 
 def page_frame() -> None:
@@ -73,7 +78,7 @@ min-width:calc(50% - .5rem);flex:1 1 calc(50% - .5rem)}
 [data-testid="stMetricValue"]{font-size:1.35rem}
 [data-testid="stMetric"] [data-testid="stMetricDeltaDescription"]{display:none}
 [class*="st-key-timeline"] .modebar-container{top:auto !important;bottom:60px}
-[class*="st-key-compare_live"] .modebar-container{top:auto !important;bottom:26px}
+[class*="st-key-compare_"] .modebar-container{top:auto !important;bottom:26px}
 }
 </style>"""
 
@@ -86,6 +91,7 @@ def link_notes(checks: dict[str, Callable[[str], Any]]) -> dict[str, str]:
             where the text is not a value that the control can hold.
     """
     notes = {}
+    checks = slide.CHECKS | checks
     for name in st.query_params:
         if name.startswith("embed"):
             continue
@@ -190,17 +196,20 @@ def chart(
     config = picture_config(
         filename=filename,
         image_format=picture_format(),
-        width=PICTURE_WIDTH,
-        height=max(PICTURE_HEIGHT, spec["layout"]["height"]),
+        **asdict(picture_size(spec["layout"])),
     )
-    if live_chart(spec, key=f"{key}_live", alt=alt, config=config, on_zoom=on_zoom):
+    height = spec["layout"]["height"]
+    # A key of its own on a slide: the chart is then drawn anew, at the size of its new place.
+    live_key = f"{key}_slide" if slide.scheme() else f"{key}_live"
+    spec = slide.as_slide(spec, key=live_key)
+    if live_chart(spec, key=live_key, alt=alt, config=config, on_zoom=on_zoom):
         return
     from s11.figures.drawn import Drawn
 
     st.plotly_chart(
         Drawn(spec),
         width="stretch",
-        height=spec["layout"]["height"],
+        height=height,
         theme=None,
         key=key,
         alt=alt,

@@ -27,6 +27,7 @@ from s11.ui.frame import chart, picture_control, show_refusal
 from s11.ui.production_link import production_link
 from s11.ui.runs import MAX_STEPS, Run, run
 from s11.ui.simulator_controls import chunk_controls
+from s11.ui.slide_pair import offer_pair
 from s11.verdict import Explanation, Verdict
 from s11.words import count, ms
 
@@ -266,6 +267,7 @@ def _take_away(experiment: Experiment, this: Run, spec: Spec) -> None:
         numbers = st.popover(
             "The numbers as a table", icon=":material/table:", on_change="rerun", key="table"
         )
+        offer_pair(experiment)
     if fold.open:
         with fold:
             picture_control()

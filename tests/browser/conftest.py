@@ -6,6 +6,7 @@ names out of desktop-light, desktop-dark, phone-light, phone-dark. An error that
 the app reports, and a request to another host, fail the test.
 """
 
+import json
 import os
 import re
 import socket
@@ -182,6 +183,47 @@ def browser_context_args(
     }
 
 
+@pytest.fixture(scope="session")
+def contexts(browser: Browser) -> Iterator[dict[str, BrowserContext]]:
+    """The contexts opened so far, by what they were asked for with."""
+    opened: dict[str, BrowserContext] = {}
+    yield opened
+    for context in opened.values():
+        context.close()
+
+
+@pytest.fixture
+def context(
+    browser: Browser,
+    browser_context_args: dict[str, Any],
+    contexts: dict[str, BrowserContext],
+) -> Iterator[BrowserContext]:
+    """One that has the app's scripts, which take a browser a second of work to load anew.
+
+    What a test leaves goes with it: its pages with all that was set for them, and the rest here.
+    """
+    asked = json.dumps(browser_context_args, sort_keys=True)
+    if asked not in contexts:
+        contexts[asked] = browser.new_context(**browser_context_args)
+    kept = contexts[asked]
+    yield kept
+    for page in kept.pages:
+        page.close()
+    kept.unroute_all()
+    kept.clear_cookies()
+    kept.clear_permissions()
+
+
+@pytest.fixture
+def page(context: BrowserContext, server: Server) -> Page:
+    """A new page, whose app finds nothing stored in the browser."""
+    page = context.new_page()
+    storage = context.new_cdp_session(page)
+    storage.send("Storage.clearDataForOrigin", {"origin": server.url, "storageTypes": "all"})
+    storage.detach()
+    return page
+
+
 @pytest.fixture
 def browser_errors(context: BrowserContext, server: Server) -> Iterator[list[str]]:
     """What browser and app complained of; a test that expects a complaint clears the list."""
@@ -205,6 +247,9 @@ def browser_errors(context: BrowserContext, server: Server) -> Iterator[list[str
     context.on("request", on_request)
     log_length = len(server.log())
     yield errors
+    context.remove_listener("console", on_console)
+    context.remove_listener("weberror", on_web_error)
+    context.remove_listener("request", on_request)
     if "Traceback" in server.log()[log_length:]:
         errors.append(f"app: {server.log()[log_length:]}")
     if errors:

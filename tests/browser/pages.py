@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+from playwright.sync_api import Page
+
 APP = Path(__file__).resolve().parents[2] / "app.py"
 
 
@@ -17,4 +19,26 @@ def pages() -> dict[str, str]:
     return found
 
 
+def sections() -> dict[str, str]:
+    """Section of the navigation by path, of the pages that stand in a titled one."""
+    tree = ast.parse(APP.read_text(encoding="utf-8"))
+    return {
+        f"/{Path(ast.literal_eval(page.args[0])).stem}": ast.literal_eval(title)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Dict)
+        for title, listed in zip(node.keys, node.values, strict=True)
+        if title is not None and ast.literal_eval(title) and isinstance(listed, ast.List)
+        for page in listed.elts
+        if isinstance(page, ast.Call)
+    }
+
+
 PAGES = pages()
+SECTIONS = sections()
+
+
+def go_to(page: Page, path: str) -> None:
+    """Follow the navigation's link to a page, as a visitor of a wide screen does."""
+    if path in SECTIONS:
+        page.get_by_test_id("stTopNavSection").filter(has_text=SECTIONS[path]).click()
+    page.locator(f"a[data-testid^=stTopNav][href$='{path}']:visible").click()

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Server
+from tests.browser.pages import go_to
 
 Open = Callable[..., Page]
 Chart = Callable[..., Any]
@@ -44,7 +45,7 @@ def test_back_and_forward_lead_to_the_whole_link(
     page = open_page("/?chunk=512&model=Llama-3.1-8B&gpu=A100+40+GB")
     left = page.url
     before = wait_for_chart(page, "m => m.figure === 'timeline'")
-    page.get_by_role("link", name="Piggybacking").click()
+    go_to(page, "/piggybacking")
     page.wait_for_url(re.compile("/piggybacking"))
     slider = page.get_by_role("slider", name="Prefill tokens in the step")
     slider.focus()
@@ -92,8 +93,8 @@ def test_haste_between_pages_ends_on_the_last_one(
     slider = page.get_by_role("slider", name="Request rate")
     slider.focus()
     slider.press("ArrowRight")  # a run of a second or so
-    for name in ("Compare schedulers", "Chunk size", "Mask & positions", "Prefix cache"):
-        page.get_by_test_id("stTopNav").get_by_role("link", name=name).click()
+    for path in ("/compare", "/chunk_size", "/mask", "/prefix"):
+        go_to(page, path)
     expect(page.get_by_role("heading", level=1)).to_contain_text("Prefix cache")
     wait_until_ready(page)
     expect(page).to_have_url(re.compile(r"/prefix$"))

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from s11.ui.prefix_state import BOUNDS, DEFAULTS, LINK_CHECKS, PRESETS, Load, experiment
 from s11.ui.runs import run
+from tests.ui.hostile_links import hostile_links, noted
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS, TTFT, BLOCKS = range(3)
@@ -207,15 +208,23 @@ def test_ends_of_the_ranges_are_drawn(page, parameters):
 HOSTILE = ["", "-1", "1.5", "1e400", "nan", "0x10", "9" * 5000, "<b>", "1e1"]
 
 
-@pytest.mark.parametrize("name", [name for name in LINK_CHECKS if name != "picture"])
-def test_hostile_link_gives_a_note_and_defaults(page, name):
-    values = [*HOSTILE, str(BOUNDS[name][1] + 1)] if name in BOUNDS else HOSTILE[:4]
-    parameters = {"turns": "1", "message": "1"} if name not in ("turns", "message") else {}
-    for value in values:
-        app = page(**{**parameters, name: value})
-        assert not app.exception, value
-        assert f"{name}:" in app.info[0].value.replace("\\", ""), value
-        assert app.session_state["load"] == DEFAULTS["load"], value
+HOSTILE_LINKS = hostile_links(
+    {
+        name: [*HOSTILE, str(BOUNDS[name][1] + 1)] if name in BOUNDS else HOSTILE[:4]
+        for name in LINK_CHECKS
+        if name != "picture"
+    }
+)
+
+
+@pytest.mark.parametrize("link", HOSTILE_LINKS)
+def test_hostile_link_gives_a_note_and_defaults(page, link):
+    app = page(**{"turns": "1", "message": "1", **link})
+    assert not app.exception
+    assert noted(app) == set(link)
+    assert app.session_state["load"] == DEFAULTS["load"]
+    held = {name: app.session_state[name] for name in link if name in app.session_state}
+    assert held == {name: DEFAULTS[name] for name in held}
 
 
 def test_unknown_parameter_is_named(page):
