@@ -8,10 +8,16 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import streamlit as st
 
+from s11.ui.accessible import accessible_frame
 from s11.ui.frame import freeze_start_up_objects, page_frame
+from s11.ui.guard import hide_error_details, run_guarded
+from s11.ui.history import keep_history
 
+hide_error_details()
 st.set_page_config(page_title="s11: chunked prefill", page_icon="assets/favicon.png", layout="wide")
 page_frame()
+accessible_frame()
+keep_history()
 # A page's address is its file's name: until this has run once, a server knows no other.
 page = st.navigation(
     {
@@ -50,5 +56,6 @@ page = st.navigation(
     },
     position="top",
 )
+st.set_page_config(page_title=f"{page.title} · s11")
 freeze_start_up_objects()
-page.run()
+run_guarded(page)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, TypeVar
 
@@ -57,7 +57,7 @@ class KernelConstants:
         return tuple(kernel for kernel, owner in self.owners if owner != self.gpu)
 
 
-@cache
+@lru_cache(maxsize=64)
 def constants_of(gpu: str, precision: str) -> KernelConstants:
     """Return the constants of a GPU of the catalog, inherited where they were not measured.
 

@@ -14,7 +14,7 @@ from s11.words import count, ms, times
 
 LINEAR = Part(name="layers' products", colour=PREFILL)
 ATTENTION = Part(name="attention", colour=PREEMPTED, pattern="/")
-WEIGHTS = Part(name="weights", colour=FIXED)
+WEIGHTS = Part(name="weights", colour=FIXED, pattern=".")
 CACHED = Part(name="earlier K/V", colour=HAND_OVER, pattern="\\")
 TIME = Part(name="time", colour=IDLE)
 PETA, GIGA = 1e15, 1e9

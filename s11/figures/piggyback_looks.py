@@ -34,7 +34,7 @@ def operators(parts: StepParts) -> list[Operator]:
     all_of_them = [
         Operator("linear operators", PREFILL, {}, parts.linear_ms),
         Operator("all-reduce", IDLE, {**pattern, "shape": "|"}, parts.all_reduce_ms),
-        Operator("rest", FIXED, {}, rest_ms(parts)),
+        Operator("rest", FIXED, {**pattern, "shape": "."}, rest_ms(parts)),
         Operator(
             "prefill attention",
             PREEMPTED,

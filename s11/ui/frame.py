@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from html import escape
 from typing import Any
@@ -12,6 +13,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.pages_manager import PagesManager
 
 from s11.figures.slide import picture_size
@@ -21,6 +23,7 @@ from s11.ui.live_chart import Zoomed, live_chart
 
 PICTURE_FORMATS = ("PNG", "SVG")
 MOST_NOTES = 6
+NOTES_KEY = "link_notes"
 MARKUP = re.compile(r"[\\`*{}\[\]<>#|~$]|(?<!\w)_|_(?!\w)|:(?=[\w/])")
 """What Markdown takes for more than itself; a colon before a word begins an icon or a colour."""
 
@@ -113,16 +116,30 @@ def show_link_notes(page: str, checks: dict[str, Callable[[str], Any]]) -> None:
     The controls would drop most of it without a word, but some numbers (1e400 for a whole
     one) end in a traceback inside Streamlit; so the page begins anew without them.
     """
-    key = f"{page}_link_notes"
     notes = link_notes(checks)
-    if notes:
-        st.session_state[key] = [*notes.values()]
-        for name in notes:
-            del st.query_params[name]
+    if notes and _leave_out(notes):
+        st.session_state[NOTES_KEY] = (page, [*notes.values()])
         st.rerun()
-    if st.session_state.get(key):
-        lines = "".join(f"\n- {plain(note)}" for note in st.session_state[key][:MOST_NOTES])
+    about, told = st.session_state.get(NOTES_KEY) or (page, [])
+    if about != page:  # another page's link, which is left behind
+        del st.session_state[NOTES_KEY]
+    elif told:
+        lines = "".join(f"\n- {plain(note)}" for note in told[:MOST_NOTES])
         st.info(f"Parts of this link could not be used:\n{lines}", icon=":material/link_off:")
+
+
+def _leave_out(names: Collection[str]) -> bool:
+    """Take parameters out of the page's link; False where none could be."""
+    before = st.query_params.to_dict()
+    try:
+        # All at once is one message to the browser; name by name, a thousand long ones are
+        # hundreds of megabytes.
+        st.query_params.from_dict({name: before[name] for name in before if name not in names})
+    except StreamlitAPIException:  # a control holds one of those that stay
+        for name in names:
+            with suppress(StreamlitAPIException):
+                del st.query_params[name]
+    return st.query_params.to_dict() != before
 
 
 def link_row(

@@ -111,7 +111,8 @@ def bugs_panel(mask: MaskInfo) -> None:
         spec = key_difference_figure(info)
         file = "s11-key-difference"
         chart(spec, key="key-difference", alt=key_difference_alt(info), filename=file)
-        _take_away("|ΔK|", spec, key_difference_columns(info), file)
+        columns = key_difference_columns(info)
+        _take_away("|ΔK|", spec, columns, file, key="key_difference")
     if fault is None:
         st.markdown(NO_BUG_LESSON)
     else:
@@ -157,10 +158,18 @@ def _mask_chart(info: MaskInfo, *, key: str, name: str, lesson: str = "") -> Non
     chart(spec, key=key, alt=mask_alt(info), filename=f"s11-{key}")
     if lesson:
         st.markdown(lesson)
-    _take_away(name, spec, mask_columns(info), f"s11-{key}")
+    _take_away(name, spec, mask_columns(info), f"s11-{key}", key=key)
 
 
-def _take_away(name: str, spec: Spec, columns: Mapping[str, Sequence[Any]], file: str) -> None:
+def _take_away(
+    name: str, spec: Spec, columns: Mapping[str, Sequence[Any]], file: str, *, key: str
+) -> None:
+    fold = st.expander(
+        f"{name} as a table", icon=":material/table:", on_change="rerun", key=f"{key}_numbers"
+    )
+    if fold.open:
+        fold.dataframe(columns, hide_index=True)
+
     def page() -> str:
         from s11.figures.page import self_contained_html
 

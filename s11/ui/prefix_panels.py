@@ -13,10 +13,11 @@ from s11.figures.prefix import steps_alt, steps_figure
 from s11.figures.prefix_blocks import blocks_figure
 from s11.figures.prefix_blocks_info import blocks_alt, blocks_info
 from s11.figures.prefix_info import FourRuns, per_request_columns
+from s11.figures.prefix_tables import block_columns, step_columns
 from s11.figures.prefix_ttft import ttft_alt, ttft_figure
 from s11.figures.prefix_words import composition, recomputed, rules
 from s11.figures.theme import Spec
-from s11.prefix_blocks import AdmittedBlocks, admitted_blocks
+from s11.prefix_blocks import admitted_blocks
 from s11.ui import prefix_state as state
 from s11.ui.frame import chart, picture_control, show_refusal
 from s11.ui.prefix_controls import prefix_controls
@@ -71,7 +72,12 @@ def prefix_page() -> None:
     chart(drawn, key="prefix-blocks", alt=blocks_alt(info), filename="s11-prefix-blocks")
     st.markdown(recomputed(blocks))
     st.markdown("\n".join(f"{place}. {rule}" for place, rule in enumerate(_rules(), start=1)))
-    _take_away(four, blocks, {"Steps": steps, "TTFT": ttft, "Blocks": drawn})
+    tables = {
+        "Requests": per_request_columns(four, blocks),
+        "Steps": step_columns(four),
+        "Blocks": block_columns(info),
+    }
+    _take_away(tables, {"Steps": steps, "TTFT": ttft, "Blocks": drawn})
 
 
 def _rules() -> list[str]:
@@ -143,10 +149,10 @@ def _arrivals() -> None:
     )
 
 
-def _take_away(
-    four: FourRuns, blocks: tuple[AdmittedBlocks, ...], specs: Mapping[str, Spec]
-) -> None:
-    columns = per_request_columns(four, blocks)
+Columns = Mapping[str, Sequence[Any]]
+
+
+def _take_away(tables: Mapping[str, Columns], specs: Mapping[str, Spec]) -> None:
     fold = st.popover(
         "Take it with you: pictures, CSV, HTML",
         icon=":material/download:",
@@ -159,13 +165,15 @@ def _take_away(
     if fold.open:
         with fold:
             picture_control()
-            _downloads(columns, specs)
+            _downloads(tables["Requests"], specs)
     if numbers.open:
         with numbers:
-            st.dataframe(columns, hide_index=True)
+            for name, columns in tables.items():
+                st.markdown(f"**{name}**")
+                st.dataframe(columns, hide_index=True)
 
 
-def _downloads(columns: Mapping[str, Sequence[Any]], specs: Mapping[str, Spec]) -> None:
+def _downloads(columns: Columns, specs: Mapping[str, Spec]) -> None:
     st.download_button(
         "Requests as CSV",
         data=lambda: to_csv(columns),
