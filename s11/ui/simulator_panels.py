@@ -9,7 +9,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from s11 import exports
 from s11.experiment import Experiment
-from s11.figures.theme import Spec
 from s11.machine_words import machine_words
 from s11.ui import simulator_state as state
 from s11.ui.frame import chart, picture_control, show_refusal
@@ -66,7 +65,7 @@ def simulator() -> None:
             words_below(shown)
             _machine(shown.experiment)
             production_link()
-            _take_away(shown.experiment, shown.this, shown.spec)
+            _take_away(shown, pinned)
             _follow_the_slider(shown.experiment, pinned, controls_place)
 
 
@@ -98,8 +97,9 @@ def _machine(experiment: Experiment) -> None:
         st.markdown(f":small[{told} How far off it is: [Models & trust](models).]")
 
 
-def _take_away(experiment: Experiment, this: Run, spec: Spec) -> None:
+def _take_away(shown: Picture, pinned: Experiment | None) -> None:
     """Lay what can leave the page; what is folded away is not sent until it is opened."""
+    experiment, this, spec = shown.experiment, shown.this, shown.spec
 
     def page() -> str:
         from s11.figures.page import self_contained_html
@@ -116,7 +116,7 @@ def _take_away(experiment: Experiment, this: Run, spec: Spec) -> None:
         numbers = st.popover(
             "The numbers as a table", icon=":material/table:", on_change="rerun", key="table"
         )
-        offer_pair(experiment, pinned_experiment())
+        offer_pair(experiment, pinned)
     if fold.open:
         with fold:
             picture_control()
