@@ -32,7 +32,9 @@ SWITCH_CSS = """<style>
 .st-key-slide_switch button{min-height:2rem;padding:.1rem .6rem}
 .block-container h1{padding-right:6.5rem}
 @media (max-width:640px){
-.st-key-slide_switch button :is([data-testid="stMarkdownContainer"],kbd){display:none}
+.st-key-slide_switch button kbd{display:none}
+.st-key-slide_switch button [data-testid="stMarkdownContainer"]{  /* unseen, still its name */
+position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .block-container h1{padding-right:2.75rem}
 }
 @media print{.st-key-slide_switch{display:none}}

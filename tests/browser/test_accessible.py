@@ -36,7 +36,11 @@ OWN_MARK = ("<canvas", "<main")
 # What is Streamlit's own and cannot be mended from here: (rule, part of the element's HTML) and
 # why. Its minor findings (a drop zone that is presentational and has a name) are not looked at.
 INACTIVE = "<!-- of a control that is switched off -->"
+DRAWER = "<!-- of the phone's list of pages -->"
+SECTIONED = "in sections, Streamlit lays headings and list items apart: its own markup, on a phone"
 KNOWN = {
+    ("list", DRAWER): SECTIONED,
+    ("listitem", DRAWER): SECTIONED,
     ("color-contrast", INACTIVE): "WCAG 1.4.3 leaves inactive controls out; Streamlit fades the "
     "label with the control, and axe does not see that the two belong together",
 }
@@ -44,12 +48,13 @@ KNOWN = {
 SERIOUS = """async (where) => {
     const asked = {resultTypes: ['violations'], elementRef: true};
     const found = await axe.run(where ?? document, asked);
-    const off = (node) => node.element.closest('label[disabled]') !== null;
-    const told = (node) => off(node) ? node.html + INACTIVE : node.html;
+    const told = (node) => node.html
+        + (node.element.closest('label[disabled]') ? INACTIVE : '')
+        + (node.element.closest('[data-testid=stSidebarNavItems]') ? DRAWER : '');
     return found.violations
         .filter((rule) => ['serious', 'critical'].includes(rule.impact))
         .flatMap((rule) => rule.nodes.map((node) => [rule.id, told(node), node.failureSummary]));
-}""".replace("INACTIVE", f"'{INACTIVE}'")
+}""".replace("INACTIVE", repr(INACTIVE)).replace("DRAWER", repr(DRAWER))
 
 # Every picture is painted, every open fold has its content, nothing is fading.
 FULL = f"""() => ({APP_READY})()
@@ -232,5 +237,5 @@ def test_page_is_for_everybody(path: str, tab: tuple[Page, list[str]]) -> None:
     page.wait_for_function(FULL, timeout=READY_TIMEOUT_MS)
     assert wide(page) == []
     found.extend(serious(page))
-    assert found == []
+    assert {(rule, html) for rule, html, _ in found} == set()
     assert [error for error in errors if not PROBE.match(error)] == []
