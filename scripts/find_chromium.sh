@@ -1,6 +1,7 @@
 #!/bin/sh
 # find_chromium.sh [--install]: prints a Chromium that really starts; otherwise one line how to get
-# one, and exit 1. CHROMIUM, when set, is the only candidate.
+# one, and exit 1. CHROMIUM, when set, is the only candidate. With --install also brings a font as
+# wide as Arial, which the pictures ask for: the tests look for labels that are cut.
 set -eu
 
 starts() {
@@ -35,12 +36,18 @@ if [ -n "${CHROMIUM:-}" ]; then
     exit 1
 fi
 
+fonts="fonts-dejavu fonts-liberation"
 install=${1:-}
+if [ "$install" = --install ] && command -v fc-match >/dev/null &&
+    ! fc-match Arial | grep -qiE 'arial|liberation|helvetica|nimbus'; then
+    # shellcheck disable=SC2086
+    "$(dirname "$0")/apt_install.sh" $fonts || true
+fi
 set -- chromium chromium-browser google-chrome google-chrome-stable
 find_chromium "$@" && exit
-if [ "$install" = --install ] && "$(dirname "$0")/apt_install.sh" chromium fonts-dejavu; then
+if [ "$install" = --install ] && "$(dirname "$0")/apt_install.sh" chromium $fonts; then
     find_chromium "$@" && exit
 fi
-echo "s11: no Chromium that starts; on Debian: sudo apt-get install chromium fonts-dejavu;" \
+echo "s11: no Chromium that starts; on Debian: sudo apt-get install chromium $fonts;" \
     "elsewhere: CHROMIUM=/path/to/chrome" >&2
 exit 1

@@ -23,6 +23,11 @@ if (!window.s11History) {
   const loses = (address) => asked !== null && asked.pathname === at(address).pathname
     && [...asked.searchParams.keys()].some((name) => !at(address).searchParams.has(name));
 
+  // From scene to scene of the tour is a step; from one setting of a page to the next is none.
+  const scene = (address) => at(address).searchParams.get('scene');
+  const turns = (address) => at(address).pathname.endsWith('/learn') && scene(address)
+    && scene(address) !== scene(location.href);
+
   function askAgain(app) {  // by now the server has forgotten the other page's names
     if (app.dataset.testScriptState !== 'notRunning')
       return setTimeout(() => askAgain(app), 50);
@@ -41,13 +46,13 @@ if (!window.s11History) {
   }
 
   history.pushState = (state, title, address) => {
-    if (at(address).pathname === location.pathname) {
+    if (at(address).pathname === location.pathname && !turns(address)) {
       const before = location.href;
       change(address);
       whole = before;
       return;
     }
-    if (whole !== null) replace({}, '', whole);
+    if (whole !== null && at(address).pathname !== location.pathname) replace({}, '', whole);
     whole = asked = null;
     push(state, title, address);
   };

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Error, Locator, Page, expect
 
 from s11.scenes import SCENES
+from tests.browser.pages import go_to
 from tests.browser.test_smoke import OVERFLOWING, VIEWS
 
 Open = Callable[..., Page]
@@ -154,7 +155,7 @@ def test_page_is_as_it_was_left_after_a_look_at_another(open_compare: Open, wait
     wait_for_chart(page, engines("Request level", "Prefill first", "Whole prompts", "Chunked"))
     page.get_by_role("link", name="Simulator").first.click()
     wait_for_chart(page, "m => m.figure === 'timeline'")
-    page.get_by_role("link", name="Compare schedulers").first.click()
+    go_to(page, "/compare")
     wait_for_chart(page, engines("Request level", "Prefill first", "Whole prompts", "Chunked"))
     expect(page).to_have_url(re.compile(r"/compare\?scene=figure-7$"))
 

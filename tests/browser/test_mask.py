@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PROBE
+from tests.browser.pages import go_to
 from tests.browser.test_smoke import OVERFLOWING
 
 Open = Callable[..., Page]
@@ -82,7 +83,7 @@ def test_link_made_after_coming_from_the_other_page_restores_too(
     open_app: Open, wait_for_chart: Chart, browser_errors: list[str]
 ):
     page = open_app("/?chunk=512")
-    page.get_by_role("link", name="Mask & positions").first.click()
+    go_to(page, "/mask")
     wait_for_chart(page, mask(24, 8))
     expect(page).to_have_url(re.compile(r"/mask$"))
     slider = page.get_by_role("slider", name="Chunk length (tokens)")

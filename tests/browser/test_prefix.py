@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PROBE
+from tests.browser.pages import go_to
 from tests.browser.test_smoke import OVERFLOWING
 
 Open = Callable[..., Page]
@@ -81,7 +82,7 @@ def test_link_made_after_coming_from_another_page_restores_too(
     open_app: Open, wait_for_chart: Chart, browser_errors: list[str]
 ):
     page = open_app("/?chunk=512")
-    page.get_by_role("link", name="Prefix cache").first.click()
+    go_to(page, "/prefix")
     wait_for_chart(page, skipped(31))
     expect(page).to_have_url(re.compile(r"/prefix$"))
     turns = page.get_by_role("spinbutton", name="Turns")
@@ -121,8 +122,8 @@ def test_data_and_pictures_leave(open_prefix: Open, wait_for_chart: Chart, tmp_p
 def test_numbers_are_there_as_a_table(open_prefix: Open, wait_for_chart: Chart):
     page = open_prefix("?turns=2")
     wait_for_chart(page, blocks("hit", 203))
-    page.get_by_text("The numbers as a table").click()
-    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+    page.get_by_text("The numbers as a table").first.click()
+    expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
 
 
 @pytest.mark.parametrize("view", ["desktop-light", "phone-dark"])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.pages import go_to
 from tests.browser.test_smoke import OVERFLOWING
 
 Open = Callable[..., Page]
@@ -15,7 +16,7 @@ Chart = Callable[..., Any]
 
 def test_from_the_simulators_machine_and_back_by_links(open_page: Open, wait_for_chart: Chart):
     page = open_page("/?model=Qwen3-32B&tp=2&chunk=512")
-    page.get_by_role("link", name="In production").click()
+    go_to(page, "/production")
     wait_for_chart(page, "m => m.figure === 'myth-mixing'")
     expect(page.get_by_text("vllm serve meta-llama/Llama-3.1-8B")).to_be_visible()
     page.go_back()

@@ -6,6 +6,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
+from tests.browser.pages import go_to
 from tests.browser.test_smoke import OVERFLOWING
 
 Open = Callable[..., Page]
@@ -35,10 +36,10 @@ def test_quiz_by_keyboard_and_its_score_over_pages(
     tour = page.get_by_role("link", name="Tour, scene 3")
     expect(tour).to_have_attribute("href", "./learn?scene=3")
     expect(tour).to_have_attribute("target", "_blank")
-    page.get_by_role("link", name="Exercises").click()
+    go_to(page, "/exercises")
     expect(page.get_by_role("heading", name="Exercises: predict, then check")).to_be_visible()
     wait_until_ready(page)
-    page.get_by_role("link", name="Check yourself").click()
+    go_to(page, "/check_yourself")
     expect(score).to_be_visible()
     expect(radios.nth(2)).to_be_checked()
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.pages import go_to
 from tests.browser.test_smoke import OVERFLOWING
 
 Open = Callable[..., Page]
@@ -102,7 +103,7 @@ def test_hostile_link_is_answered_in_a_sentence(open_app: Open, wait_for_chart: 
 def test_switching_pages_and_back_keeps_nothing_broken(open_app: Open, wait_for_chart: Chart):
     page = open_app("/?chunk=512")
     wait_for_chart(page, stall(14.4, 14.5))
-    page.get_by_role("link", name="Mask & positions").click()
+    go_to(page, "/mask")
     page.wait_for_url(re.compile("/mask"))
     page.get_by_role("link", name="Simulator").click()
     wait_for_chart(page, "m => m.figure === 'timeline'")
