@@ -71,8 +71,6 @@ def test_presets_are_links(open_app: Open, wait_for_chart: Chart):
     page = open_app("/?users=3&chunk=64")
     for label, predicate in (
         ("32k, chunking off", stall(595, 595.1)),
-        ("32k in 1,024-token chunks", stall(23.6, 23.7)),
-        ("Chunk = prompt", stall(152.6, 152.7)),
         ("Longer than the budget: never runs", "m => m.ttft_ms === null"),
     ):
         page.get_by_role("link", name=label).click()
@@ -167,7 +165,7 @@ def test_downloads_arrive(open_app: Open, wait_for_chart: Chart, tmp_path: Path)
         assert (tmp_path / label).read_text().startswith(start), label
 
 
-@pytest.mark.parametrize("view", ["desktop-light", "phone-dark"])
+@pytest.mark.parametrize("view", ["phone-dark"])  # the wide page: test_accessible
 def test_nothing_scrolls_sideways(view: str, open_app: Open, wait_for_chart: Chart):
     page = open_app("/?chunking=false&prompt=131072&prompts=8&users=1024&target=0.1")
     wait_for_chart(page, "m => m.figure === 'timeline'")
