@@ -22,11 +22,12 @@ color:light-dark(#005B8F,#8CCBF0);border:1px solid light-dark(#BFC9D4,#3C4856)}
 .tour a:hover,.tour a:focus-visible{text-decoration:underline}
 .tour a[aria-current]{background:light-dark(#005B8F,#8CCBF0);
 color:light-dark(#FFFFFF,#0F141A);border-color:light-dark(#005B8F,#8CCBF0);font-weight:700}
-.block-container h1{font-size:2.2rem}
+.block-container:not(:has(.s11-slide)) h1{font-size:2.2rem}
 .st-key-learn_words p{font-size:1.2rem;line-height:1.5}
 .st-key-learn_words .presets{font-size:1rem}
 @media (max-width:640px){
-.block-container h1{font-size:1.5rem}
+.block-container:not(:has(.s11-slide)) h1{font-size:1.5rem}
+.st-key-learn_way{margin-top:.4rem}
 .st-key-learn_words p{font-size:1.05rem}
 .st-key-learn_way>:nth-child(2){order:-1;flex:1 0 100%}
 .st-key-learn_way>:nth-child(3){margin-left:auto}
@@ -42,8 +43,8 @@ def learn_page() -> None:
     st.html(STYLE)
     number = state.number()
     scene = SCENES[number - 1]
-    _way(number)
     st.title(f"{number}. {scene.headline}", anchor=False)
+    _way(number)
     _scene(scene, _chosen(scene.control))
 
 

@@ -11,6 +11,7 @@ PAGE_REM_PX = 16
 # Heights in rem of a slide, which the pictures leave free.
 TITLE_REM, FIGURES_REM, FOOT_REM, EDGE_REM = 2.3, 4.9, 3.1, 0.5
 SIDES_PX = 48
+PLAY_PX = 1280  # narrower, there is no room beside the caption
 LOW_PX = 800  # a window this low shows no page title: the picture bears its own
 PHONE_PX = 640
 # Type of a slide to a page's; the first two where a projector has many more pixels.
@@ -96,7 +97,7 @@ def _scheme(dark: bool) -> str:
         f".s11_texts .label,.s11_texts .delta,.s11_texts .description)"
         f"{{color:{muted} !important}}"
         f".s11-slide{{color:{muted};background:{paper}}}.s11-slide a{{color:{ink}}}"
-        f'[class*="st-key-slide_"] button{{color:{ink} !important;'
+        f'.s11-play button,[class*="st-key-slide_"] button{{color:{ink} !important;'
         f"background:{paper} !important;border-color:{muted} !important}}"
     )
 
@@ -108,7 +109,7 @@ def _hidden() -> str:
         ":not([class*='st-key-slide_'] *){display:none}"
         '[data-testid="stHeader"],[data-testid="stExpander"],[data-testid="stPopover"],'
         '[data-testid="stHeaderActionElements"],[data-testid="stMetric"] '
-        '[data-testid="stTooltipIcon"],.block-container [role="tablist"],.s11-play,'
+        '[data-testid="stTooltipIcon"],.block-container [role="tablist"],'
         ".s11_texts .about{display:none !important}"
         # Headline figures are those of the first row.
         '[data-testid="stLayoutWrapper"]:has([data-testid="stMetric"])~'
@@ -159,6 +160,12 @@ display:flex;flex-direction:column;justify-content:center}}
 display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow-wrap:anywhere}}
 .s11-slide p{{-webkit-line-clamp:1}}
 [data-testid="stLayoutWrapper"]:has(>.st-key-slide_foot){{position:absolute}}
+.s11-play{{position:fixed;z-index:100;right:12rem;bottom:.75rem;flex-wrap:nowrap;
+font-size:.65rem;padding:0}}
+.s11-play .s11-told{{position:absolute;right:100%;margin-right:.5rem;white-space:nowrap}}
+.stApp:has(.s11-play:not([hidden])) .s11-slide{{padding-right:29rem}}
+@media (max-width:{PLAY_PX - 1}px){{.s11-play{{display:none !important}}
+.stApp .s11-slide.s11-slide{{padding-right:12rem}}}}
 .st-key-slide_back{{position:fixed;z-index:100;right:1rem;bottom:.6rem;width:auto}}
 .st-key-slide_back button{{min-height:1.9rem;padding:.1rem .6rem;font-size:.75rem}}
 @media (max-height:{LOW_PX}px) and (min-width:{PHONE_PX + 1}px){{
