@@ -44,6 +44,22 @@ function keepZoom(chart, layout) {
     if (`xaxis.range[${end}]` in known) known[`xaxis.range[${end}]`] = range[end];
 }
 
+// For another configuration plotly.js draws anew, twice; two such draws at once would begin each
+// other again without end. So what differs waits for the draw before it.
+function paint(chart, config, react) {
+  const last = chart.s11Painting;
+  if (last === undefined || (last.config === config && !last.waiting)) {
+    chart.s11Painting = {config, waiting: false, done: react()};
+    return;
+  }
+  const mine = {config, waiting: true};
+  mine.done = last.done.catch(() => {}).then(() => {
+    mine.waiting = false;
+    return react();
+  });
+  chart.s11Painting = mine;
+}
+
 const PAUSE_MS = 250;  // several zooms in a row are one
 const WIDE_PX = 760;
 
@@ -66,7 +82,8 @@ export default function ({data, parentElement, setStateValue, setTriggerValue}) 
     chart.setAttribute('aria-label', shown.alt);
     chart.s11Player ??= player(root, chart);
     chart.s11Player.reset(asked.meta?.plays_until);
-    Plotly.react(chart, traces, layout, {...config, responsive: true});
+    paint(chart, JSON.stringify(config), () =>
+      Plotly.react(chart, traces, layout, {...config, responsive: true}));
     chart.s11Drawn = {spec: shown.spec, alt: shown.alt, wide, holding, range};
   }
   function turn() {
