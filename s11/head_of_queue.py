@@ -29,10 +29,13 @@ def serves_the_head_alone(experiment: Experiment) -> bool:
     if experiment.policy not in CUT_BY_BUDGET or experiment.cost.line is None:
         return False
     longest = max((request.prompt_tokens for request in experiment.workload.requests), default=0)
+    cap = limits.tokens_per_slice()
+    # Who is preempted computes its outputs anew with its prompt: more than any prompt has.
+    no_cap = cap >= limits.tokens_per_step() or (limits.kv_blocks is None and cap >= longest)
     return (
         limits.chunking
+        and no_cap
         and not (limits.prefix_caching or limits.align_first_chunk or limits.prefill_interval > 1)
-        and limits.tokens_per_slice() >= min(limits.tokens_per_step(), longest)
         and (limits.max_model_len is None or longest <= limits.max_model_len)
     )
 

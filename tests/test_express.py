@@ -120,6 +120,8 @@ def test_whose_head_alone_is_part_done() -> None:
         assert serves_the_head_alone(replace(alone, limits=replace(limits, **same)))
     for other in (
         {"chunk_tokens": 511},
+        {"token_budget": 1024, "chunk_tokens": 900, "kv_blocks": 99},  # preempted: 900 and more
+        {"token_budget": None, "chunk_tokens": 900, "kv_blocks": 99},
         {"token_budget": None, "chunk_tokens": 899},
         {"max_model_len": 899},
         {"chunking": False},
@@ -130,6 +132,28 @@ def test_whose_head_alone_is_part_done() -> None:
         assert not serves_the_head_alone(replace(alone, limits=replace(limits, **other))), other
     assert not serves_the_head_alone(replace(alone, policy="whole_prompt"))
     assert not serves_the_head_alone(replace(alone, cost=LLAMA_ON_H100))
+
+
+@pytest.mark.parametrize("policy", ["chunked", "vllm_v1"])
+@pytest.mark.parametrize("budget", [16, None])
+def test_a_preempted_requests_outputs_are_cut_to_the_cap_too(
+    policy: str, budget: int | None
+) -> None:
+    """Two prompts of 8 in blocks of 4, five blocks: one is preempted after its first outputs.
+
+    Its 8 + n tokens do not fit a cap of 8, the longest prompt, so they come in two slices.
+    """
+    requests = tuple(Request(request_id=name, prompt_tokens=8, output_tokens=10) for name in "ab")
+    experiment = Experiment(
+        workload=Workload(requests=requests),
+        policy=policy,
+        limits=EngineLimits(token_budget=budget, chunk_tokens=8, kv_blocks=5, block_size=4),
+    )
+    result = simulate(experiment)
+    assert len(result.preemptions)
+    assert result.slices.tokens.max() == 8
+    assert result.slices.wanted_tokens.max() > 8
+    assert_same(result, simulate(experiment, express=False))
 
 
 @pytest.mark.parametrize("cap", [None, 64])

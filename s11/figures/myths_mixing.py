@@ -82,7 +82,8 @@ def mixing_words(told: Ways) -> str:
         if len(winners) == len(values):
             sentences.append(f"The {what} is much the same every way: {each}.")
         else:
-            sentences.append(f"The {what} is shortest with {' and '.join(winners)}: {each}.")
+            winning = ", and about as short with ".join(winners)
+            sentences.append(f"The {what} is shortest with {winning}: {each}.")
     return " ".join([*sentences, _why(told)])
 
 

@@ -142,6 +142,11 @@ def _leave_out(names: Collection[str]) -> bool:
     return st.query_params.to_dict() != before
 
 
+def embedding() -> dict[str, str]:
+    """Return what a link to this page itself needs where the page stands in a frame of another."""
+    return {"embed": "true"} if st.context.is_embedded else {}
+
+
 def link_row(
     lead: str,
     label: str,
@@ -154,6 +159,7 @@ def link_row(
     """
     anchors = []
     for name, parameters in links.items():
+        parameters = {**parameters, **embedding()}
         told = f' title="{escape(about[name])}"' if about else ""
         anchors.append(
             f'<a href="?{escape(urlencode(parameters))}" target="_self"{told}>{escape(name)}</a>'

@@ -11,7 +11,7 @@ import streamlit as st
 from s11.learn_scene import Control, Link, Scene
 from s11.learn_scenes import SCENES
 from s11.ui import learn_state as state
-from s11.ui.frame import chart
+from s11.ui.frame import chart, embedding
 from s11.ui.numbers import numbers_fold
 
 STYLE = """<style>
@@ -75,8 +75,9 @@ def _numbers(current: int) -> str:
     links = []
     for number, scene in enumerate(SCENES, start=1):
         here = ' aria-current="step"' if number == current else ""
+        link = urlencode({state.SCENE: number, **embedding()})
         links.append(
-            f'<a href="?{state.SCENE}={number}" target="_self"{here} '
+            f'<a href="?{escape(link)}" target="_self"{here} '
             f'title="{escape(scene.headline)}" '
             f'aria-label="Scene {number}: {escape(scene.headline)}">{number}</a>'
         )

@@ -44,7 +44,7 @@ def pinned_experiment() -> Experiment | None:
 
 def pin_controls() -> None:
     """Lay the button that pins the present state as A, and where one is, the one that unpins it."""
-    is_pinned = PIN in st.query_params
+    is_pinned = bool(st.query_params.get(PIN))
     st.button(
         "Pin this as A instead" if is_pinned else "Pin as A",
         on_click=_pin,

@@ -110,7 +110,7 @@ def _hidden() -> str:
         '[data-testid="stHeader"],[data-testid="stExpander"],[data-testid="stPopover"],'
         '[data-testid="stHeaderActionElements"],[data-testid="stMetric"] '
         '[data-testid="stTooltipIcon"],.block-container [role="tablist"],'
-        ".s11_texts .about{display:none !important}"
+        ".s11_texts .about,.plotly-notifier{display:none !important}"
         # Headline figures are those of the first row.
         '[data-testid="stLayoutWrapper"]:has([data-testid="stMetric"])~'
         '[data-testid="stLayoutWrapper"]:has([data-testid="stMetric"])'

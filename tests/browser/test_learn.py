@@ -34,6 +34,8 @@ def test_keys_turn_scenes_and_move_sliders(open_page: Open, wait_for_chart: Char
     page.go_back()
     wait_for_chart(page, "m => m.figure === 'learn-budget'")
     expect(page.get_by_role("heading", level=1)).to_contain_text("4. Decodes first")
+    page.get_by_role("button", name="Next").click()  # nothing lies over it
+    expect(page.get_by_role("heading", level=1)).to_contain_text("5. ")
 
 
 @pytest.mark.parametrize("view", ["phone-dark"])

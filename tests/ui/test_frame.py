@@ -1,8 +1,9 @@
 """What links and files say is shown as it is."""
 
 import pytest
+import streamlit as st
 
-from s11.ui.frame import plain
+from s11.ui.frame import link_row, plain
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,10 @@ def test_markup_loses_its_power(text: str, shown: str | None) -> None:
 def test_nothing_but_marks_is_added() -> None:
     text = "what [a](https://b.c) says_it: **is**"
     assert plain(text).replace("\\", "").replace("\u200b", "") == text
+
+
+def test_links_of_an_embedded_page_stay_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    links = {"small": {"chunk": "64"}}
+    assert 'href="?chunk=64"' in link_row("Try", "Presets", links)
+    monkeypatch.setattr(type(st.context), "is_embedded", True)
+    assert 'href="?chunk=64&amp;embed=true"' in link_row("Try", "Presets", links)

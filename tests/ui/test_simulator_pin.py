@@ -98,3 +98,9 @@ def test_values_of_a_pin_have_the_types_of_the_controls():
 def test_what_is_no_state_cannot_be_pinned(text: str):
     with pytest.raises(ValueError, match="value: "):
         pinned_values(text)
+
+
+def test_an_empty_pin_is_none(page):
+    labels = [button.label for button in page(pin="").button]
+    assert "Pin as A" in labels
+    assert "Unpin" not in labels
