@@ -215,6 +215,7 @@ class PlainRunner(StepRunner):
                     attended += decoding
                     starts = [(start + tokens, tokens) for start, tokens in starts]
             elif counts_only:
+                before = len(ends_ms)
                 duration_ms = step_ms(prefill_tokens=given, decode_tokens=decoding)
                 if count > LONG_RUN and now_ms + LONG_RUN * duration_ms < until_ms:
                     if until_ms < math.inf:
@@ -230,6 +231,8 @@ class PlainRunner(StepRunner):
                         ran += 1
                         if now_ms >= until_ms:
                             break
+                if noted:
+                    durations_ms.extend(repeat(duration_ms, len(ends_ms) - before))
             else:
                 terms = terms_of.get(decoding)
                 if terms is None:

@@ -92,6 +92,8 @@ class StepRunner:
         if self.counts_only:
             duration_ms = self.cost.step_ms(prefill_tokens=prefill_tokens, decode_tokens=decoding)
             now_ms = self._equal_steps(duration_ms, most, until_ms)
+            if self.line is None:
+                notes.durations_ms.extend(repeat(duration_ms, len(ends_ms) - before))
         else:
             known, remaining = batch.known_tokens, batch.remaining_tokens
             durations_ms = self.cost.successive_ms(

@@ -55,8 +55,8 @@ def test_the_hosting_service_finds_what_it_looks_for(root: Path) -> None:
     assert not [name for name in BEFORE_REQUIREMENTS if (root / name).exists()]
     assert not (root / "packages.txt").exists()  # no Debian package is needed
     settings = tomllib.loads((root / ".streamlit" / "config.toml").read_text())
-    assert not {"port", "address", "enableXsrfProtection"} & set(settings["server"])
-    assert "showErrorDetails" not in settings["client"]
+    assert not {"port", "address"} & set(settings["server"])
+    assert settings["server"].get("enableXsrfProtection", True) is True  # as it is forced there
 
 
 def test_requirements_are_pinned_to_a_minor_version(root: Path) -> None:

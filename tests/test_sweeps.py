@@ -321,6 +321,8 @@ def test_the_largest_chunk_on_a_machine_against_every_size(
 class Aligned(FittedCost):
     """Rows take 1/8 ms each, and half of that where chunk and decodes are a multiple of 128."""
 
+    line = None  # type: ignore[assignment]
+
     def step_ms(self, *, prefill_tokens: int, decode_tokens: int, **more: Any) -> float:
         rows = prefill_tokens + decode_tokens
         return rows / 16 if rows % 128 == 0 else rows / 8

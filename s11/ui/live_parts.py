@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 CHART_KEY = "timeline_live"
 
 
-@st.cache_resource
+@st.cache_resource(max_entries=4)
 def _component(name: str, script: str) -> Any:
     return st.components.v2.component(
         name,
