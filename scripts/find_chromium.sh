@@ -43,8 +43,14 @@ if [ "$install" = --install ] && command -v fc-match >/dev/null &&
     # shellcheck disable=SC2086
     "$(dirname "$0")/apt_install.sh" $fonts || true
 fi
-set -- chromium chromium-browser google-chrome google-chrome-stable
+# The shell, a Chromium without windows, takes a sixth less time for the tests.
+set -- chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
+if [ "$install" = --install ] && ! command -v "$1" >/dev/null; then
+    # shellcheck disable=SC2086
+    "$(dirname "$0")/apt_install.sh" "$1" $fonts || true
+fi
 find_chromium "$@" && exit
+# shellcheck disable=SC2086
 if [ "$install" = --install ] && "$(dirname "$0")/apt_install.sh" chromium $fonts; then
     find_chromium "$@" && exit
 fi
