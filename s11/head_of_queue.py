@@ -2,8 +2,8 @@
 
 First come, first served, no chunk cap, and a step whose cost is a line in its counts: then at most
 one prompt is part done, and its slice is what is left. This loop is `s11.express` with all that
-taken as given: a third of the time. It leaves to the engine what it does not know, in the same way,
-and gives the same tables.
+taken as given, in three fifths of the time. It leaves to the engine what it does not know, in the
+same way, and gives the same tables.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-VIEWS = ["desktop-light", "desktop-dark", "phone-light", "phone-dark"]
-
 # The page scrolls in an inner element, so every ancestor of the content is measured.
 OVERFLOWING = """() => {
     const main = document.querySelector('[data-testid=stMainBlockContainer]');
