@@ -43,7 +43,7 @@ def test_a_sweep_can_be_stopped_and_gone_on_with(
     # A load of its own, so that no cache answers; the budgets take seconds.
     page.goto(
         "/chunk_size?llm=LLaMA-13B&gpu=L40S&size_users=4&size_context=16&size_prompt=64"
-        "&size_clients=128&size_busy_prompt=1&size_answer=512",
+        "&size_clients=128&size_busy_prompt=2048&size_answer=512",
         wait_until="domcontentloaded",
     )
     stop = page.get_by_role("button", name="Stop")
