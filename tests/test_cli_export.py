@@ -101,7 +101,7 @@ def test_html_of_traffic(run: Command, tmp_path: Path) -> None:
 
 
 def test_a_command_names_files_without_their_folders() -> None:
-    given = ["export", "--trace", "/home/me/a b.csv", "--output=/tmp/x/out.html", "--seed", "3"]
+    given = ["export", "--trace", "../traces/a b.csv", "--output=../x/out.html", "--seed", "3"]
     assert command(given) == ("python -m s11 export --trace 'a b.csv' --output=out.html --seed 3")
     assert command(["export", "--output", "-"]) == "python -m s11 export --output -"
 

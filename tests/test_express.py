@@ -109,6 +109,23 @@ def test_what_is_plain() -> None:
     assert not is_plain(replace(plain, policy="vllm_v1", limits=off))
 
 
+class Counting(LinearCost):
+    """The chapter's cost, known by its counts alone: it tells of no line."""
+
+    line = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("express", [True, False])
+def test_a_cost_of_counts_that_is_no_line_notes_every_duration(express: bool) -> None:
+    draw = random.Random(11)
+    for _ in range(10):
+        experiment = replace(traffic(draw), cost=LinearCost())
+        told = simulate(experiment)
+        noted = simulate(replace(experiment, cost=Counting()), express=express)
+        assert np.array_equal(noted.steps.duration_ms, told.steps.duration_ms)
+        assert_same(noted, told)
+
+
 def test_whose_head_alone_is_part_done() -> None:
     """Prompts of 900 tokens, a budget of 512: a cap below it would let two be part done."""
     requests = (Request(request_id="a", prompt_tokens=900),)
