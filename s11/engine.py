@@ -16,7 +16,7 @@ import numpy as np
 
 from s11.experiment import Experiment
 from s11.express import is_plain
-from s11.head_of_queue import HeadRunner, serves_the_head_alone
+from s11.head_of_queue import HeadRunner
 from s11.held_blocks import held_blocks
 from s11.kv_blocks import BlockPool
 from s11.plan import AmpleMemory, Batch, BlockedBy, StepPlan
@@ -75,10 +75,13 @@ class Engine(HeadRunner):
         self.most_running = min(limits.seats(), limits.tokens_per_step())
         self.policy, self.policy_name = POLICIES[experiment.policy], experiment.policy
         self.plain = express and not handed_over and is_plain(experiment)
-        self.head_alone = self.plain and serves_the_head_alone(experiment)
         self.prompt_tokens = self.known_tokens.copy()
         self.output_tokens = [request.output_tokens for request in requests]
-        self.final_tokens = [r.prompt_tokens + r.output_tokens - 1 for r in requests]
+        self.final_tokens = [
+            prompt + output - 1
+            for prompt, output in zip(self.prompt_tokens, self.output_tokens, strict=True)
+        ]
+        self.look_at_the_load(experiment)
         # What a newcomer would get can change though nobody comes or goes: with what the cache
         # holds, or with the predicted step where the decodes' contexts count.
         self.plans_anew = limits.prefix_caching or (
@@ -118,10 +121,11 @@ class Engine(HeadRunner):
         """Run until every request is done or nothing can change any more."""
         batch, pool, limits, arrivals_ms = self.batch, self.pool, self.limits, self.arrivals_ms
         while not self.stopped:
-            if self.head_alone and not self.stuck:
-                self.run_head_of_queue()
-            elif self.plain and not self.stuck:
-                self.run_plain_steps()
+            if self.plain and not self.stuck:
+                if self.head_alone and self.can_run_head_of_queue():
+                    self.run_head_of_queue()
+                else:
+                    self.run_plain_steps()
             if self.arrived < len(arrivals_ms) and arrivals_ms[self.arrived] <= self.now_ms:
                 self._take_arrivals()
             plan, surely_fit = DECODE_ONLY, math.inf
@@ -164,18 +168,16 @@ class Engine(HeadRunner):
 
     def result(self) -> Result:
         """Return the run's tables."""
-        notes = self.notes
+        notes, undone = self.notes, () if self.stopped else self._undone()
         for request in list(self.span):
             self._close_span(request)
         admissions, spans = notes.admission_table(), notes.span_table()
         preemptions, slices = notes.preemption_table(), notes.slice_table()
         never: list[str] = []
         endless: list[str] = []
-        undone = () if self.stopped else notes.unfinished(spans, self.output_tokens).tolist()
-        began, refused = set(admissions.request.tolist()) if undone else (), set(self.rejected)
+        began = set(admissions.request.tolist()) if undone else ()
         for row in undone:
-            if row not in refused:
-                (endless if row in began else never).append(self.requests[row].request_id)
+            (endless if row in began else never).append(self.requests[row].request_id)
 
         def blocks() -> Ints:
             return self._held_blocks(slices, admissions, preemptions, spans)
@@ -200,6 +202,14 @@ class Engine(HeadRunner):
             rejected=tuple([self.requests[row].request_id for row in sorted(self.rejected)]),
             stopped_at_max_steps=self.stopped,
         )
+
+    def _undone(self) -> list[int]:
+        """Return the requests, refused ones aside, that have not got all their output."""
+        batch = self.batch
+        undone = [*self.span, *batch.prefilling, *batch.waiting, *self.arriving[self.arrived :]]
+        for followers in self.followers.values():
+            undone += followers
+        return sorted(undone)
 
     def _held_blocks(
         self,

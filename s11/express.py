@@ -26,6 +26,7 @@ TOKEN_BUDGET, CHUNK_CAP = BlockedBy.TOKEN_BUDGET.code, BlockedBy.CHUNK_CAP.code
 CHUNKING_OFF, SEATS = BlockedBy.CHUNKING_OFF.code, BlockedBy.SEATS.code
 REASON_OF: tuple[BlockedBy | None, ...] = (None, *BlockedBy)
 LONG_RUN = 8  # steps: from there on a run is added up at once
+NEVER = math.nan  # no number reaches it
 PACK_AT = 65_536  # notes: then they go from Python's objects to an array
 
 
@@ -48,12 +49,16 @@ class PlainRunner(StepRunner):
     """A worker that can run plain stretches at once; what it keeps beside clock and batch.
 
     plain: whether its scheduler is one that this loop knows.
+    head_alone: whether, with so many blocks free, the faster loop of `s11.head_of_queue` runs it.
+    ample_blocks: with fewer free, a step of it might want more than there are.
     final_tokens: by request, the tokens in its cache when it has its last one.
     seats: by request, the number of its admission; 0 without a seat.
     span: of who decodes, when the token before its decodes appeared, and its first decode step.
     """
 
     plain: bool
+    head_alone: bool
+    ample_blocks: float
     policy_name: str
     limits: EngineLimits
     pool: BlockPool | None
@@ -103,6 +108,7 @@ class PlainRunner(StepRunner):
         if pool is not None:
             free_blocks, held_blocks, phase = pool.free_blocks, pool.held_blocks, pool.decode_steps
 
+        hand_back = self.ample_blocks if self.head_alone and pool is not None else NEVER
         now_ms, arrived = self.now_ms, self.arrived
         decoding, context = batch.decoding, batch.decode_context_tokens
         decode_steps, blocked = self.decode_steps, self.blocked_by
@@ -344,6 +350,8 @@ class PlainRunner(StepRunner):
                         self.let_follow(request)
             if done and len(runs) >= PACK_AT:
                 notes.pack()
+            if done and free_blocks >= hand_back and len(prefilling) <= 1:
+                break
 
         self.now_ms, self.arrived = now_ms, arrived
         batch.decoding, batch.decode_context_tokens = decoding, context

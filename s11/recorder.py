@@ -19,7 +19,6 @@ import numpy as np
 from s11.costs import CostModel, StepWork
 from s11.results import (
     AdmissionTable,
-    Ints,
     PreemptionTable,
     RequestTable,
     SliceTable,
@@ -70,7 +69,7 @@ class Recorder:
         self.admission_count = 0
         self.preemptions: list[tuple[int, float, int]] = []
         self.spans: list[Span] = []
-        self._packed: dict[str, list[np.ndarray]] = defaultdict(list)
+        self._packed: dict[str, list[np.ndarray | Callable[[], np.ndarray]]] = defaultdict(list)
 
     def admitted(self, request: int, now_ms: float, cached_tokens: int) -> None:
         """Note that a request got a seat in the step that comes."""
@@ -81,6 +80,11 @@ class Recorder:
         """Put the notes so far into arrays: a tenth of their size in Python's objects."""
         for name in (*WHOLE_NUMBERS, *WITH_TIMES):
             self._pack(name)
+
+    def append_later(self, name: str, rows: Callable[[], np.ndarray]) -> None:
+        """Note what is worked out when it is asked for: rows like those of `name`, packed."""
+        self._pack(name)
+        self._packed[name].append(rows)
 
     def _pack(self, name: str) -> None:
         notes = getattr(self, name)
@@ -95,10 +99,11 @@ class Recorder:
     def _noted(self, name: str, columns: int) -> np.ndarray:  # (notes, columns)
         """Return all notes of a kind, packed."""
         self._pack(name)
-        parts = self._packed[name]
+        parts = [part() if callable(part) else part for part in self._packed[name]]
         if len(parts) != 1:
             kind = np.int64 if name in WHOLE_NUMBERS else np.float64
-            parts[:] = [np.concatenate(parts) if parts else np.empty((0, columns), kind)]
+            parts = [np.concatenate(parts) if parts else np.empty((0, columns), kind)]
+        self._packed[name] = [*parts]
         return parts[0]
 
     def decodes_in_step(self) -> np.ndarray:  # (steps,)
@@ -190,14 +195,20 @@ class Recorder:
         return dict(zip(names, contiguous, strict=True))
 
     def admission_table(self) -> AdmissionTable:
-        """Return the admissions in order."""
-        notes = self._noted("admissions", 4)
-        return AdmissionTable(
-            request=_ints(notes, 0),
-            time_ms=notes[:, 1].copy(),
-            step=_ints(notes, 2),
-            cached_tokens=_ints(notes, 3),
+        """Return the admissions in order, when they are asked for."""
+        names = [field.name for field in fields(AdmissionTable)]
+        return AdmissionTable.later(
+            dict.fromkeys(names, self._admission_columns), rows=self.admission_count
         )
+
+    def _admission_columns(self) -> dict[str, np.ndarray]:
+        notes = self._noted("admissions", 4)
+        return {
+            "request": _ints(notes, 0),
+            "time_ms": notes[:, 1].copy(),
+            "step": _ints(notes, 2),
+            "cached_tokens": _ints(notes, 3),
+        }
 
     def preemption_table(self) -> PreemptionTable:
         """Return the preemptions in order."""
@@ -207,20 +218,19 @@ class Recorder:
         )
 
     def span_table(self) -> SpanTable:
-        """Return the spans by request, and in time."""
+        """Return the spans by request, and in time, when they are asked for."""
+        names = [field.name for field in fields(SpanTable)]
+        return SpanTable.later(dict.fromkeys(names, self._span_columns))
+
+    def _span_columns(self) -> dict[str, np.ndarray]:
         notes = self._noted("spans", 4)
         notes = notes[np.lexsort((notes[:, 2], notes[:, 1], notes[:, 0]))]
-        return SpanTable(
-            request=_ints(notes, 0),
-            token_ms=notes[:, 1].copy(),
-            first_decode=_ints(notes, 2),
-            decodes=_ints(notes, 3),
-        )
-
-    def unfinished(self, spans: SpanTable, output_tokens: Sequence[int]) -> Ints:
-        """Return the rows of the requests that have not got all their output."""
-        got = np.bincount(spans.request, spans.decodes + 1, minlength=len(output_tokens))
-        return np.flatnonzero(got < np.array(output_tokens))
+        return {
+            "request": _ints(notes, 0),
+            "token_ms": notes[:, 1].copy(),
+            "first_decode": _ints(notes, 2),
+            "decodes": _ints(notes, 3),
+        }
 
     def request_table(
         self,
@@ -259,7 +269,8 @@ class Recorder:
             last_decode = spans.first_decode[decoded] + spans.decodes[decoded] - 1
             span_end_ms[decoded] = decode_end_ms[last_decode]
             last_ms[spans.request] = span_end_ms  # forwards: a request's last row stays
-            last_ms[self.unfinished(spans, output_tokens)] = math.nan
+            got = np.bincount(spans.request, spans.decodes + 1, minlength=rows)
+            last_ms[got < np.array(output_tokens)] = math.nan
             return {"last_token_ms": last_ms}
 
         makers: dict[str, Callable[[], dict[str, Any]]] = {

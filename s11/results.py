@@ -145,7 +145,7 @@ class RequestTable(_LaterTable):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AdmissionTable(_Table):
+class AdmissionTable(_LaterTable):
     """One row each time a request got a seat: again after every preemption."""
 
     request: Ints  # (admissions,)
@@ -164,7 +164,7 @@ class PreemptionTable(_Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SpanTable(_Table):
+class SpanTable(_LaterTable):
     """One row per unbroken run of one request's tokens, by request and time.
 
     A span's first token comes from a prefill (or a hand-over); `decodes` more follow, one at

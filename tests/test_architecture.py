@@ -34,7 +34,16 @@ ROWS = (
     | {"arrivals", "lengths", "prefix_texts", "cached_blocks"},
     {"policies", "costs", "kv_blocks", "prefix_cache", "traces", "bench_results"}
     | {"traffic", "traffic_presets"},
-    {"experiment", "held_blocks", "recorder", "stepping", "express", "head_of_queue"},
+    {
+        "experiment",
+        "held_blocks",
+        "recorder",
+        "stepping",
+        "express",
+        "head_of_queue",
+        "head_stretches",
+    }
+    | {"head_tables"},
     {"engine", "presets", "entries", "scenes", "kv_pool"},
     {"simulator"},
     {

@@ -1,17 +1,29 @@
 """The loop for plain stretches against the engine without it: the same tables, to the last bit."""
 
 import random
+import re
 from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
-from s11 import EngineLimits, Experiment, Request, Result, Workload, simulate
+from s11 import (
+    EngineLimits,
+    Experiment,
+    Request,
+    Result,
+    Workload,
+    head_of_queue,
+    head_stretches,
+    simulate,
+)
 from s11.bench import LLAMA_ON_H100
 from s11.costs import FittedCost, LinearCost
 from s11.engine import Engine
 from s11.express import is_plain
-from s11.head_of_queue import serves_the_head_alone
+from s11.head_of_queue import steps_that_fit
+from s11.head_stretches import StretchRunner, serves_the_head_alone
+from s11.head_tables import Began, Jottings
 from s11.plan import StepPlan
 from tests.loads import random_experiment
 
@@ -24,6 +36,18 @@ COSTS = (
         context_ms_per_token=0.0003,
     ),
 )
+
+
+@pytest.fixture(params=["long stretches", "short stretches"])
+def stretches(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """As they are, or so short, and for so few requests, that every way in and out is met."""
+    name: str = request.param
+    if name == "short stretches":
+        monkeypatch.setattr(head_stretches, "FEW_REQUESTS", -1)
+        monkeypatch.setattr(head_stretches, "FEWEST_STEPS", 8)
+        monkeypatch.setattr(head_of_queue, "MOST_STEPS", 60)
+        monkeypatch.setattr(head_of_queue, "LONG_RUN", 3)
+    return name
 
 
 def assert_same(one: Result, other: Result) -> None:
@@ -74,6 +98,7 @@ def traffic(draw: random.Random) -> Experiment:
     )
 
 
+@pytest.mark.usefixtures("stretches")
 @pytest.mark.parametrize("seed", range(8))
 def test_plain_stretches_change_nothing(seed: int) -> None:
     draw = random.Random(seed)
@@ -86,6 +111,7 @@ def test_plain_stretches_change_nothing(seed: int) -> None:
         )
 
 
+@pytest.mark.usefixtures("stretches")
 def test_nor_on_small_loads_of_every_scheduler() -> None:
     draw = random.Random(99)
     for _ in range(400):
@@ -173,11 +199,23 @@ def test_a_preempted_requests_outputs_are_cut_to_the_cap_too(
     assert_same(result, simulate(experiment, express=False))
 
 
-@pytest.mark.parametrize("cap", [None, 64])
-def test_the_loop_for_the_head_does_all_but_the_last_turns(
-    cap: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing runs short, so the engine itself only ever finds that nothing is left to do."""
+def queued(requests: int, *, draw: random.Random) -> Workload:
+    return Workload(
+        requests=tuple(
+            Request(
+                request_id=str(row),
+                arrival_ms=row * draw.choice([1.0, 40.0]),
+                prompt_tokens=draw.randrange(1, 400),
+                output_tokens=draw.randrange(1, 60),
+            )
+            for row in range(requests)
+        )
+    )
+
+
+@pytest.fixture
+def engine_turns(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The steps with slices that the engine plans itself."""
     turns: list[int] = []
     alone = Engine._prefill
 
@@ -186,25 +224,98 @@ def test_the_loop_for_the_head_does_all_but_the_last_turns(
         alone(engine, plan)
 
     monkeypatch.setattr(Engine, "_prefill", counted)
-    draw = random.Random(3)
-    requests = tuple(
-        Request(
-            request_id=str(row),
-            arrival_ms=row * draw.choice([1.0, 40.0]),
-            prompt_tokens=draw.randrange(1, 400),
-            output_tokens=draw.randrange(1, 60),
-        )
-        for row in range(60)
-    )
+    return turns
+
+
+@pytest.fixture
+def head_steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The steps of each stretch in the loop for the head of the queue."""
+    steps: list[int] = []
+    alone = StretchRunner.note_stretch
+
+    def counted(
+        engine: StretchRunner,
+        began: Began,
+        jottings: Jottings,
+        queue: list[int],
+        arrivals_ms: list[float],
+    ) -> None:
+        steps.append(len(engine.notes.ends_ms) - began.step)
+        alone(engine, began, jottings, queue, arrivals_ms)
+
+    monkeypatch.setattr(StretchRunner, "note_stretch", counted)
+    return steps
+
+
+@pytest.mark.parametrize("cap", [None, 64])
+def test_the_loop_for_the_head_does_all_but_the_last_turns(
+    cap: int | None, engine_turns: list[int], head_steps: list[int]
+) -> None:
+    """Nothing runs short, so the engine itself only ever finds that nothing is left to do."""
     experiment = Experiment(
-        workload=Workload(requests=requests),
+        workload=queued(60, draw=random.Random(3)),
         limits=EngineLimits(token_budget=64, chunk_tokens=cap, max_seqs=9, kv_blocks=5000),
         cost=COSTS[1],
     )
     express = simulate(experiment)
-    assert not turns
+    assert not engine_turns
+    assert head_steps == [len(express.steps)]
     assert_same(express, simulate(experiment, express=False))
-    assert turns
+    assert engine_turns
+
+
+def test_the_loop_for_the_head_goes_on_when_blocks_are_free_again(head_steps: list[int]) -> None:
+    """A pool that nine requests of 230 tokens on average overfill now and then."""
+    experiment = Experiment(
+        workload=queued(300, draw=random.Random(4)),
+        limits=EngineLimits(token_budget=64, chunk_tokens=None, max_seqs=9, kv_blocks=120),
+        policy="vllm_v1",
+        cost=COSTS[1],
+    )
+    result = simulate(experiment)
+    assert len(result.preemptions)
+    assert len(head_steps) > 2
+    assert sum(head_steps) > len(result.steps) / 2
+    assert_same(result, simulate(experiment, express=False))
+
+
+def test_what_nobody_reads_is_not_worked_out() -> None:
+    """A table is told when it is read, and then as it would have been told at once."""
+    experiment = Experiment(
+        workload=queued(60, draw=random.Random(5)),
+        limits=EngineLimits(token_budget=64, chunk_tokens=None, max_seqs=9),
+    )
+    told, plain = simulate(experiment), simulate(experiment, express=False)
+    assert len(told.admissions) == 60
+    assert np.array_equal(told.requests.last_token_ms, plain.requests.last_token_ms)
+    assert np.array_equal(told.spans.decodes, plain.spans.decodes)
+    assert_same(told, plain)
+
+
+@pytest.mark.parametrize("express", [True, False])
+def test_a_clock_that_stands_still_is_refused_in_every_loop(express: bool) -> None:
+    """At 2^39 ms the next number is 2^-13 further: a step of 2^-15 is lost on it."""
+    requests = tuple(
+        Request(request_id=str(row), arrival_ms=2.0**39 if row > 30 else 0.0, prompt_tokens=5)
+        for row in range(40)
+    )
+    cost = LinearCost(fixed_ms=2.0**-15, prefill_ms_per_token=0.0, decode_ms_per_token=0.0)
+    experiment = Experiment(workload=Workload(requests=requests), cost=cost)
+    told = "a step of 3.05176e-05 ms is too short to move a clock that stands at 5.49756e+11 ms"
+    with pytest.raises(ValueError, match=re.escape(told)):
+        simulate(experiment, express=express)
+
+
+def test_for_how_many_steps_blocks_last() -> None:
+    """Blocks of 4; one request begins a block in every fourth step, two in the one after it."""
+    boundaries = [0, 1, 2, 0]
+    assert steps_that_fit(boundaries, 0, 0, 99) == 1
+    assert steps_that_fit(boundaries, 1, 0, 99) == 0
+    assert steps_that_fit(boundaries, 1, 2, 99) == 1
+    assert steps_that_fit(boundaries, 1, 3, 99) == 4
+    assert steps_that_fit(boundaries, 1, 7, 99) == 9
+    assert steps_that_fit(boundaries, 1, 7, 6) == 6
+    assert steps_that_fit([0, 0], 1, 0, 5) == 5
 
 
 def test_blocks_held_by_hand() -> None:
