@@ -17,19 +17,20 @@ FEWEST_STEPS = 256  # of the run's limit: the rest of it is for the loop that co
 
 def serves_the_head_alone(experiment: Experiment) -> bool:
     """Return whether only the prompt at the head of the queue can be part done."""
-    limits = experiment.limits
+    limits, cap = experiment.limits, experiment.limits.tokens_per_slice()
     if experiment.policy not in CUT_BY_BUDGET or experiment.cost.line is None:
         return False
-    longest = max((request.prompt_tokens for request in experiment.workload.requests), default=0)
-    cap = limits.tokens_per_slice()
+    if not limits.chunking or limits.prefix_caching or limits.align_first_chunk:
+        return False
+    if limits.prefill_interval > 1:
+        return False
+    no_cap = cap >= limits.tokens_per_step()
+    if no_cap and limits.max_model_len is None:
+        return True
     # Who is preempted computes its outputs anew with its prompt: more than any prompt has.
-    no_cap = cap >= limits.tokens_per_step() or (limits.kv_blocks is None and cap >= longest)
-    return (
-        limits.chunking
-        and no_cap
-        and not (limits.prefix_caching or limits.align_first_chunk or limits.prefill_interval > 1)
-        and (limits.max_model_len is None or longest <= limits.max_model_len)
-    )
+    longest = max((request.prompt_tokens for request in experiment.workload.requests), default=0)
+    no_cap = no_cap or (limits.kv_blocks is None and cap >= longest)
+    return no_cap and (limits.max_model_len is None or longest <= limits.max_model_len)
 
 
 class StretchRunner(PlainRunner):

@@ -251,12 +251,22 @@ def bench_table(measured: dict[str, Any]) -> Group:
             f"{load['steps']:,}",
             f"{load['cpu_s']:.3f} s",
             f"{load['ratio']:.2f}",
+            f"{load['all_read_ratio']:.2f}",
             f"{load['steps_per_s_at_reference']:,.0f}",
         )
         for load in measured["loads"]
     ]
     title = f"Engine speed; the calibration loop took {measured['calibration_s']:.3f} s"
     if measured["peak_memory_bytes"]:
-        title += f", most memory {measured['peak_memory_bytes'] / 2**20:,.0f} MiB"
-    columns = ("load", "steps", "CPU time", "in loops", "steps/s where a loop takes 0.138 s")
+        peaks = (measured["peak_memory_bytes"], measured["peak_memory_all_read_bytes"])
+        runs, all_read = (f"{peak / 2**20:,.0f} MiB" for peak in peaks)
+        title += f", most memory {runs}, {all_read} with all tables read"
+    columns = (
+        "load",
+        "steps",
+        "CPU time",
+        "in loops",
+        "all tables read",
+        "steps/s at 0.138 s a loop",
+    )
     return table(title, columns, rows)

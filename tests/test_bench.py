@@ -32,7 +32,7 @@ def test_the_traffic_has_the_rate_and_the_medians_it_names() -> None:
 
 
 def test_time_is_measured_in_loops_timed_in_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock by hand: a loop takes 2 s, and a turn of the load 3 s."""
+    """A clock by hand: a loop takes 2 s, a turn of the load 3 s, and reading it 1 s."""
     now = 0.0
 
     def calibrate() -> None:
@@ -44,9 +44,14 @@ def test_time_is_measured_in_loops_timed_in_the_same_run(monkeypatch: pytest.Mon
         now += 3
         return simulate(tiny)
 
+    def read(_: object) -> None:
+        nonlocal now
+        now += 1
+
     tiny = load(request("a", 9), chunk=3)
     monkeypatch.setattr(bench, "calibrate", calibrate)
     monkeypatch.setattr(bench, "simulate", run)
+    monkeypatch.setattr(bench, "read_tables", read)
     monkeypatch.setattr(bench, "loads", lambda: {"tiny": (tiny, 4)})
     monkeypatch.setattr("time.process_time", lambda: now)
     told: list[tuple[int, int]] = []
@@ -59,10 +64,11 @@ def test_time_is_measured_in_loops_timed_in_the_same_run(monkeypatch: pytest.Mon
             "steps": 12,
             "cpu_s": 12,
             "ratio": 6,
+            "all_read_ratio": 8,
             "steps_per_s_at_reference": pytest.approx(12 / (6 * 0.138)),
         }
     ]
-    assert told == [(n, 3) for n in (1, 2, 3)]
+    assert told == [(n, 6) for n in range(1, 7)]
 
 
 def test_the_reference_work_is_the_public_traces_number_of_requests_at_four_rates() -> None:
@@ -84,6 +90,18 @@ def test_the_reference_work_is_the_public_traces_number_of_requests_at_four_rate
         slower = 6.45 / rate_per_s
         last_ms = plain.workload.requests[-1].arrival_ms
         assert requests[-1].arrival_ms == pytest.approx(last_ms * slower)
+
+
+def test_reading_all_leaves_no_column_to_be_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = simulate(load(request("a", 9), chunk=3))
+    bench.read_tables(result)
+
+    def late(*_: object) -> None:
+        raise AssertionError
+
+    for table in (result.steps, result.slices, result.requests, result.admissions, result.spans):
+        monkeypatch.setattr(type(table), "__getattr__", late)
+        assert len(table.columns())
 
 
 def test_peak_memory_is_more_than_numpy_needs() -> None:
