@@ -25,7 +25,7 @@ from s11.workload import Request, Workload
 
 CALIBRATION_ITERATIONS = 2_000_000
 REFERENCE_CALIBRATION_S = 0.138
-ROUNDS = 3
+ROUNDS, READING_ROUNDS = 5, 2
 LLAMA_ON_H100 = RooflineCost(deployment=Deployment(model=MODELS["llama-3.1-8b"], gpu="h100"))
 WITH_KV_TERM = FittedCost(
     fixed_ms=13.0,
@@ -149,7 +149,7 @@ def measure_loads(*, progress: Callable[[int, int], None] | None = None) -> dict
 
             seconds[name] = min(seconds[name], cpu_seconds(work))
 
-    for done in range(2 * ROUNDS):
+    for done in range(ROUNDS + READING_ROUNDS):
         calibration_s = min(calibration_s, cpu_seconds(calibrate))
         if done < ROUNDS:
             round_of(runs_s, leave_tables)
@@ -157,7 +157,7 @@ def measure_loads(*, progress: Callable[[int, int], None] | None = None) -> dict
         else:
             round_of(all_read_s, read_tables)
         if progress:
-            progress(done + 1, 2 * ROUNDS)
+            progress(done + 1, ROUNDS + READING_ROUNDS)
     timings = [
         LoadTiming(
             load=name,

@@ -68,7 +68,7 @@ def test_time_is_measured_in_loops_timed_in_the_same_run(monkeypatch: pytest.Mon
             "steps_per_s_at_reference": pytest.approx(12 / (6 * 0.138)),
         }
     ]
-    assert told == [(n, 6) for n in range(1, 7)]
+    assert told == [(n, 7) for n in range(1, 8)]
 
 
 def test_the_reference_work_is_the_public_traces_number_of_requests_at_four_rates() -> None:
