@@ -27,7 +27,7 @@ app: runtime
 test: lint
 	@chromium=$$(scripts/find_chromium.sh --install) && export CHROMIUM="$$chromium" \
 		|| echo "s11: without it the browser tests are skipped (with CI set, they fail)" >&2; \
-	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
+	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 lint: dev
 	@$(PY) -m ruff check .

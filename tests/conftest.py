@@ -17,6 +17,22 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if IN_CI else "dev")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Keep the tests of a file on one worker, so that what they share is made once.
+
+    All that need a browser are as one file: a server and a browser take seconds to start.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    scheduler = LoadFileScheduling(config, log)
+    file_of = scheduler._split_scope
+    scheduler._split_scope = lambda nodeid: (
+        "browser" if nodeid.startswith("tests/browser/") else file_of(nodeid)
+    )
+    return scheduler
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository."""

@@ -24,8 +24,6 @@ from scripts.visit_app import visit, wait_for_health
 from tests.bare_environment import closure, install, make_environment, requirements_in
 from tests.serving import free_port, served
 
-pytestmark = pytest.mark.xdist_group("package")  # one worker builds, and the wheel once
-
 NEEDED = ("app.py", "pyproject.toml", "requirements.txt", "README.md", "LICENSE", "MANIFEST.in")
 FOLDERS = ("s11", "pages", "assets", ".streamlit", "tests")
 DATA = {".csv", ".json", ".jsonl", ".js", ".css", ".typed"}

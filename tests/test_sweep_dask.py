@@ -26,8 +26,6 @@ from tests.command_line import printed
 from tests.loads import load, request
 from tests.sweep_workers import DiesAlways, DiesOnce, EndsAfter, plus, refuse, square
 
-pytestmark = pytest.mark.xdist_group("dask")
-
 TRAFFIC = Traffic(
     request_count=200,
     arrivals=PoissonArrivals(rate_per_s=5.0),

@@ -43,7 +43,7 @@ OPTIONS = [
     "--browser.gatherUsageStats=false",
 ]
 SERVER_START_TIMEOUT_S = 60
-READY_TIMEOUT_MS = 30_000
+READY_TIMEOUT_MS = 60_000
 
 # Streamlit's client asks for its server below a page's path first, and tries again above it.
 PROBE = re.compile(
@@ -73,14 +73,10 @@ CHART_META = """() => {
 }"""
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # A server and a browser take seconds to start: with `--dist loadgroup` one worker has both and
-    # runs all of these, while the other runs the rest.
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 @pytest.fixture(scope="session")
