@@ -17,7 +17,7 @@ def test_the_example_page_shows_the_app_and_its_links_change_it(
 ) -> None:
     example = (root / "docs" / "embed_example.html").read_text(encoding="utf-8")
     page.set_content(example.replace("http://localhost:8501", base_url))
-    frame = page.wait_for_selector("iframe[name=s11]").content_frame()
+    frame = page.locator("iframe[name=s11]").element_handle().content_frame()
     assert frame is not None
 
     # 4 + 0.018 · 1,024 + 0.05 · 24 ms, and the same with 32,768
