@@ -43,8 +43,9 @@ class HeadRunner(StretchRunner):
             size, boundaries = limits.block_size, pool.boundaries
             free_blocks, phase = pool.free_blocks, pool.decode_steps
 
-        # Counts are floats: exact, and twice as fast to multiply with milliseconds.
-        users, seats, budget = float(self.users), limits.seats(), limits.tokens_per_step()
+        # Counts are floats: exact, and twice as fast beside milliseconds and each other.
+        users, seats = float(self.users), float(limits.seats())
+        budget = float(limits.tokens_per_step())
         decoding, context = float(batch.decoding), float(batch.decode_context_tokens)
         now_ms, arrived, decode_steps = self.now_ms, self.arrived, self.decode_steps
         head = arrived - len(batch.waiting) - len(batch.prefilling)
@@ -88,7 +89,7 @@ class HeadRunner(StretchRunner):
                 arrived += 1
                 until_ms = arrivals_ms[arrived]
             first, left = head, budget - decoding
-            if head < arrived and left > 0 and (done or decoding < seats):
+            if head < arrived and left > 0.0 and (done or decoding < seats):
                 if not done:
                     wanted = float(known[arriving[head]])
                 counts_ms = fixed_ms + prefill_ms * left + decode_ms * decoding
@@ -122,7 +123,7 @@ class HeadRunner(StretchRunner):
                     if now_ms >= until_ms or decode_steps > next_end:
                         break
                 else:  # its last slice, and what is left for those behind it
-                    before, given, done, taken = done, wanted, 0.0, decoding + 1
+                    before, given, done, taken = done, wanted, 0.0, decoding + 1.0
                     left -= wanted
                     head += 1
                     while head < arrived and left and taken < seats:
@@ -135,7 +136,7 @@ class HeadRunner(StretchRunner):
                         given += wanted
                         left -= wanted
                         head += 1
-                        taken += 1
+                        taken += 1.0
                     if size:
                         needed = boundaries[phase % size] - head_blocks
                         if free_blocks < ample:
@@ -167,7 +168,7 @@ class HeadRunner(StretchRunner):
                         if len(without) >= most_steps:
                             last_step = LEAVE
             elif decoding > users or (users and until_ms < math.inf):
-                counts_ms, attended = fixed_ms + decode_ms * decoding, context
+                counts_ms = fixed_ms + decode_ms * decoding
                 count = next_end - decode_steps + 1
                 if size and decoding * (count + size) > free_blocks * size:
                     count = steps_that_fit(boundaries, phase, free_blocks, count)
@@ -175,7 +176,7 @@ class HeadRunner(StretchRunner):
                         break
                 if count > LONG_RUN:
                     if until_ms < math.inf:  # no later step is shorter than the first
-                        first_ms = counts_ms + context_ms * attended
+                        first_ms = counts_ms + context_ms * context
                         count = int(min(count, (until_ms - now_ms) / first_ms + 2))
                     run_ms = NTH[:count] * decoding
                     run_ms += context
@@ -186,15 +187,15 @@ class HeadRunner(StretchRunner):
                     ran = min(len(run_ms), int(run_ms.searchsorted(until_ms)) + 1)
                     ends_ms.frombytes(run_ms[:ran].tobytes())
                     now_ms = ends_ms[-1]
+                    context += ran * decoding
                 else:
                     for ran in range(1, count + 1):  # noqa: B007 (its last value counts)
-                        now_ms += counts_ms + context_ms * attended
+                        now_ms += counts_ms + context_ms * context
                         end_at(now_ms)
+                        context += decoding
                         if now_ms >= until_ms:
                             break
-                        attended += decoding
                 decode_steps += ran
-                context += ran * decoding
                 if size:
                     at, phase = phase % size, phase + ran
                     to = at + ran
