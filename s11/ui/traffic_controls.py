@@ -12,7 +12,8 @@ from s11.traffic_presets import TRAFFIC_PRESETS
 from s11.ui import traffic_state as state
 from s11.ui.frame import plain
 from s11.ui.machine import machine_pills
-from s11.ui.traffic_state import DEFAULTS, POLICIES, REAL, UPLOAD, WHOLE
+from s11.ui.traffic_samples import sample_control
+from s11.ui.traffic_state import DEFAULTS, POLICIES, REAL, SAMPLE, UPLOAD, WHOLE
 from s11.ui.traffic_upload import upload_control
 
 
@@ -35,7 +36,7 @@ def mode_control() -> str:
 
 def rate_control() -> None:
     """Lay the dominant control: how often requests come, or how fast a trace is played."""
-    if state.is_uploaded():
+    if state.is_trace():
         st.select_slider(
             "Time scale of the trace: 0.5 plays it twice as fast",
             options=state.TIME_SCALES,
@@ -62,15 +63,18 @@ def traffic_control() -> None:
     """Lay whose requests they are like, or the file that they come from."""
     st.pills(
         "Traffic",
-        options=[*state.SOURCES, UPLOAD],
+        options=[*state.SOURCES, SAMPLE, UPLOAD],
         default=DEFAULTS["traffic"],
         required=True,
         key="traffic",
         bind="query-params",
-        help="How long prompts and answers are. Your own trace: any of the public formats.",
+        help="How long prompts and answers are. A trace is run as it was recorded, in any of the "
+        "public formats.",
     )
     if state.is_uploaded():
         upload_control()
+    elif state.is_trace():
+        sample_control()
 
 
 def details() -> None:
@@ -79,7 +83,7 @@ def details() -> None:
     Laid though it is folded away: a control that is not laid has no value.
     """
     with st.expander("Requests, targets, machine and engine", icon=":material/tune:"):
-        if state.is_uploaded():
+        if state.is_trace():
             _part_of_the_trace()
         else:
             _draw()

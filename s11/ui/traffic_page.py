@@ -18,6 +18,7 @@ from s11.ui.traffic_controls import (
 from s11.ui.traffic_panels import results
 from s11.ui.traffic_setup import MAX_STEPS, MOST_REQUESTS
 from s11.ui.traffic_state import CAPACITY
+from s11.ui.traffic_upload import has_upload
 
 STYLE = """<style>
 .block-container h2{font-size:1.4rem;padding:1rem 0 .5rem}
@@ -47,14 +48,20 @@ def traffic_page() -> None:
         rate_control()
         sides()
     details()
-    try:
-        if searching:
-            capacity()
-        else:
-            results([state.setup("a"), state.setup("b")])
-    except ValueError as error:
-        show_refusal(error)
+    if not state.is_uploaded() or has_upload():
+        _answers(searching)
     st.caption(
         f"This page is shared, so its work is bounded: up to {MOST_REQUESTS:,} requests and "
         f"{MAX_STEPS:,} steps a run. More than that: `python -m s11 simulate`."
     )
+
+
+def _answers(searching: bool) -> None:
+    """Lay what the traffic gives, or in one sentence why it cannot be had."""
+    try:
+        if not searching:
+            results([state.setup("a"), state.setup("b")])
+        else:
+            capacity()
+    except ValueError as error:
+        show_refusal(error)

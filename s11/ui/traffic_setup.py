@@ -1,6 +1,6 @@
 """What a run of the traffic page depends on, as one small frozen value: the caches' key.
 
-It names its traffic (a preset and a seed, or an uploaded file's digest) instead of holding
+It names its traffic (a preset and a seed, or a file by its digest) instead of holding
 thousands of requests, and makes the experiment from it when it is run.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Self
 
 from s11.arrivals import GammaArrivals, PoissonArrivals
 from s11.catalog import Deployment
@@ -50,15 +51,14 @@ class DrawnTraffic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UploadedTrace:
-    """A part of an uploaded file, known by its digest.
+class TracePart:
+    """A part of a trace file.
 
     begin_s, end_s: from the file's first request, in its own time.
     first: at most so many requests.
     time_scale: 0.5 is twice as fast.
     """
 
-    digest: str
     begin_s: float = 0.0
     end_s: float = math.inf
     first: int = MOST_REQUESTS
@@ -71,12 +71,26 @@ class UploadedTrace:
                 "(allowed: an end after the begin)"
             )
 
-    def shortened(self, most: int) -> UploadedTrace:
+    def shortened(self, most: int) -> Self:
         """Return its first requests."""
         return replace(self, first=min(self.first, most))
 
 
-Source = DrawnTraffic | UploadedTrace
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadedTrace(TracePart):
+    """A part of an uploaded file, known by its digest."""
+
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleTrace(TracePart):
+    """A part of a sample that s11 ships, known by its file's name."""
+
+    name: str
+
+
+Source = DrawnTraffic | UploadedTrace | SampleTrace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

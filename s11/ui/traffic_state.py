@@ -13,12 +13,13 @@ from s11.checks import require_ms
 from s11.policies import CHUNKING, DISAGGREGATED
 from s11.presets import TITLES
 from s11.traffic_presets import TRAFFIC_PRESETS
-from s11.ui import machine
+from s11.ui import machine, traffic_samples
 from s11.ui.frame import PICTURE_FORMATS
 from s11.ui.link_checks import one_of, whole
 from s11.ui.traffic_setup import (
     MOST_REQUESTS,
     DrawnTraffic,
+    SampleTrace,
     Setup,
     Side,
     Source,
@@ -29,7 +30,7 @@ from s11.ui.traffic_upload import uploaded
 MODEL_KEY = "llm"
 MODES = TRAFFIC, CAPACITY = ("Traffic", "Capacity")
 STEP_COSTS = MACHINE_COST, CHAPTER_COST = ("A model on a GPU", "The chapter's cost")
-UPLOAD = "Your own trace"
+SAMPLE, UPLOAD = "A sample trace", "Your own trace"
 SOURCES = {preset.title: name for name, preset in TRAFFIC_PRESETS.items()}
 # A policy whose two workers have no common KV pool and no common steps has its own page.
 POLICIES = {title: name for name, title in TITLES.items() if name != DISAGGREGATED}
@@ -93,6 +94,7 @@ REAL: dict[str, tuple[float, float, float]] = {
 DEFAULTS: dict[str, Any] = {
     "traffic_mode": TRAFFIC,
     "traffic": TRAFFIC_PRESETS["openchat"].title,
+    traffic_samples.KEY: traffic_samples.DEFAULT,
     "rate": "5",
     "burstiness": 1.0,
     "request_count": 600,
@@ -120,6 +122,7 @@ PRESETS: dict[str, dict[str, str]] = {
     "Busier: 7 a second": {"rate": "7"},
     "Bursts": {"burstiness": "0.25", "rate": "4"},
     "Long prompts: arxiv": {"traffic": TRAFFIC_PRESETS["arxiv"].title, "rate": "1.4"},
+    "A sample trace": {"traffic": SAMPLE, "trace_scale": "0.5"},
     "Prefill first or chunks": {"a": TITLES["prefill_first"]},
     "Chunks of 256 or 2,048": {"a": TITLES["chunked"], "a_chunk": "256", "b_chunk": "2048"},
     "Which chunk size holds the most?": {"traffic_mode": CAPACITY},
@@ -142,13 +145,18 @@ def is_uploaded() -> bool:
     return bool(value_of("traffic") == UPLOAD)
 
 
+def is_trace() -> bool:
+    """Return whether the traffic is to be a trace: a sample, or one from a file."""
+    return value_of("traffic") in (SAMPLE, UPLOAD)
+
+
 def source() -> Source:
     """Return the chosen traffic.
 
     Raises:
         ValueError: a file that is not there (any more), a window that ends before it begins.
     """
-    if not is_uploaded():
+    if not is_trace():
         return DrawnTraffic(
             preset=SOURCES[str(value_of("traffic"))],
             rate_per_s=float(value_of("rate")),
@@ -157,13 +165,15 @@ def source() -> Source:
             seed=int(value_of("seed")),
         )
     end = st.session_state.get("trace_to")
-    return UploadedTrace(
-        digest=uploaded().digest,
-        begin_s=float(value_of("trace_from")),
-        end_s=math.inf if end is None else float(end),
-        first=int(value_of("trace_first")),
-        time_scale=float(value_of("trace_scale")),
-    )
+    part: dict[str, Any] = {
+        "begin_s": float(value_of("trace_from")),
+        "end_s": math.inf if end is None else float(end),
+        "first": int(value_of("trace_first")),
+        "time_scale": float(value_of("trace_scale")),
+    }
+    if is_uploaded():
+        return UploadedTrace(digest=uploaded().digest, **part)
+    return SampleTrace(name=traffic_samples.TITLES[str(value_of(traffic_samples.KEY))], **part)
 
 
 def side(name: str) -> Side:
@@ -218,7 +228,8 @@ LINK_CHECKS: dict[str, Callable[[str], Any]] = {
     **machine.link_checks(MODEL_KEY, chapter=False),
     "step_cost": one_of(*STEP_COSTS),
     "traffic_mode": one_of(*MODES),
-    "traffic": one_of(*SOURCES, UPLOAD),
+    "traffic": one_of(*SOURCES, SAMPLE, UPLOAD),
+    traffic_samples.KEY: one_of(*traffic_samples.TITLES),
     "rate": one_of(*RATES),
     "trace_scale": one_of(*TIME_SCALES),
     "a": one_of(*POLICIES),

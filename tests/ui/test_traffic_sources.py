@@ -1,0 +1,106 @@
+"""The traffic page's sample traces, without a browser."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from s11.cli import _parser
+from s11.commands import experiment_from
+from s11.traces import SAMPLES, sample_path
+from s11.ui import traffic_runs, traffic_samples
+from s11.ui.traffic_command import simulate_command
+from s11.ui.traffic_setup import SampleTrace, Setup, Side
+from s11.ui.traffic_state import SAMPLE
+
+ROOT = Path(__file__).resolve().parents[2]
+# Rows of the files, and those of them that got an answer, counted by hand.
+ROWS = {"Azure": (32, 31), "BurstGPT": (28, 26), "Mooncake": (24, 24), "vllm bench": (14, 13)}
+
+
+@pytest.fixture
+def page():
+    def open_page(**parameters):
+        app = AppTest.from_file(str(ROOT / "pages" / "traffic.py"), default_timeout=120)
+        for name, value in parameters.items():
+            app.query_params[name] = value
+        return app.run()
+
+    return open_page
+
+
+def words(app):
+    return " ".join(block.value for block in app.markdown).replace("\\", "")
+
+
+def setup(source, **changes):
+    asked: dict[str, Any] = {
+        "source": source,
+        "side": Side(policy="chunked", chunk_tokens=512),
+        "most_running": 64,
+        "prefix_caching": False,
+        "machine": None,
+        "ttft_target_ms": 2_000.0,
+        "itl_target_ms": 50.0,
+    }
+    return Setup(**asked | changes)
+
+
+def test_the_samples_on_the_page_are_those_that_are_shipped():
+    assert sorted(traffic_samples.TITLES.values()) == sorted(SAMPLES)
+    assert traffic_samples.DEFAULT in traffic_samples.TITLES
+    with sample_path("made-up-azure.csv").open() as file:
+        rows = [*csv.DictReader(file)]
+    answered = [row for row in rows if row["GeneratedTokens"] != "0"]
+    assert (len(rows), len(answered)) == ROWS["Azure"]
+    bench = json.loads(sample_path("made-up-bench.json").read_text())
+    assert (len(bench["input_lens"]), bench["completed"]) == ROWS["vllm bench"]
+
+
+@pytest.mark.parametrize("title", traffic_samples.TITLES)
+def test_a_sample_is_run_without_an_upload(page, title):
+    rows, requests = ROWS[title]
+    app = page(traffic=SAMPLE, sample=title)
+    assert not app.exception
+    assert not app.error
+    assert not app.info
+    told = words(app)
+    assert f"{requests} requests of {rows} rows read" in told
+    assert f"Both serve all {requests} requests" in told
+    name = traffic_samples.TITLES[title]
+    assert f"--trace {name} --first 2000 --time-scale 1" in app.code[0].value
+    assert "not the uploaded file" not in told
+    (table, _) = [html for html in app.get("html") if 'class="stalls"' in html.proto.body]
+    assert "traffic=A+sample+trace" in table.proto.body  # a link carries a sample
+
+
+def test_a_sample_is_cut_and_played_like_any_trace(page):
+    # Of the Mooncake sample, 0.56 s is the first request: from 2 s on (2.56 s) the third is first.
+    app = page(
+        traffic=SAMPLE, sample="Mooncake", trace_from="2", trace_first="2", trace_scale="0.5"
+    )
+    assert not app.exception
+    assert "Both serve all 2 requests" in words(app)
+    source = SampleTrace(name="made-up-mooncake.jsonl", begin_s=2.0, first=2, time_scale=0.5)
+    requests = traffic_runs.workload(source).requests
+    assert [request.prompt_tokens for request in requests] == [2994, 3279]
+    assert [request.arrival_ms for request in requests] == [380.0, 1690.0]  # half of 760, 3380
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_command_of_a_sample_gives_the_same_experiment(name, monkeypatch):
+    monkeypatch.chdir(sample_path(name).parent)  # where the saved file would lie
+    asked = setup(SampleTrace(name=name, time_scale=0.5), prefix_caching=True)
+    command = simulate_command(asked).split(" ")
+    told = experiment_from(_parser().parse_args(command[3:]))
+    assert told == asked.experiment(traffic_runs.workload(asked.source))
+
+
+def test_an_empty_part_of_a_sample_is_one_sentence(page):
+    app = page(traffic=SAMPLE, trace_from="500")
+    assert not app.exception
+    assert len(app.error) == 1
+    assert "no request between 500 s" in app.error[0].value
