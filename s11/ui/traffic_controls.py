@@ -94,7 +94,10 @@ def details() -> None:
 def _draw() -> None:
     places = st.container(key="pair_traffic_load").columns(3)
     with places[0]:
-        whole("request_count", "Requests", help="How many are drawn. More show rarer stalls.")
+        if state.is_searching():
+            whole("search_requests", "Requests", help="How many are drawn at each tried rate.")
+        else:
+            whole("request_count", "Requests", help="How many are drawn. More show rarer stalls.")
     with places[1]:
         real(
             "burstiness",

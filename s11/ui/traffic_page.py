@@ -16,6 +16,9 @@ from s11.ui.traffic_controls import (
     traffic_control,
 )
 from s11.ui.traffic_panels import results
+from s11.ui.traffic_runs import request_count
+from s11.ui.traffic_search import MOST_REQUESTS as MOST_SEARCHED
+from s11.ui.traffic_search import precision_words
 from s11.ui.traffic_setup import MAX_STEPS, MOST_REQUESTS
 from s11.ui.traffic_state import CAPACITY
 from s11.ui.traffic_upload import has_upload
@@ -62,6 +65,8 @@ def _answers(searching: bool) -> None:
         if not searching:
             results([state.setup("a"), state.setup("b")])
         else:
+            requests = request_count(state.source().shortened(MOST_SEARCHED))
+            st.markdown(f":small[{precision_words(requests)}]")
             capacity()
     except ValueError as error:
         show_refusal(error)

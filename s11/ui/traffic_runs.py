@@ -90,6 +90,17 @@ def trace_of(source: UploadedTrace | SampleTrace) -> Trace:
     )
 
 
+def request_count(source: Source) -> int:
+    """Return how many requests some traffic has.
+
+    Raises:
+        ValueError: a file that is not kept any more, a part of it that holds no request.
+    """
+    if isinstance(source, DrawnTraffic):
+        return source.request_count
+    return len(trace_of(source))
+
+
 def at_rate(source: Source, rate_per_s: float) -> Workload:
     """Return the same requests at another rate.
 

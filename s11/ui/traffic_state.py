@@ -16,6 +16,7 @@ from s11.traffic_presets import TRAFFIC_PRESETS
 from s11.ui import machine, traffic_samples
 from s11.ui.frame import PICTURE_FORMATS
 from s11.ui.link_checks import one_of, whole
+from s11.ui.traffic_search import MOST_REQUESTS as MOST_SEARCHED
 from s11.ui.traffic_setup import (
     MOST_REQUESTS,
     DrawnTraffic,
@@ -75,6 +76,7 @@ MOST_SECONDS, MOST_TARGET_MS, LEAST_TARGET_MS = 1e8, 600_000.0, 0.1
 
 WHOLE: dict[str, tuple[int, int, int]] = {  # lowest, highest, step
     "request_count": (1, MOST_REQUESTS, 100),
+    "search_requests": (1, MOST_SEARCHED, 100),
     "seed": (0, 1_000_000, 1),
     "a_chunk": (1, 131_072, 128),
     "b_chunk": (1, 131_072, 128),
@@ -98,6 +100,7 @@ DEFAULTS: dict[str, Any] = {
     "rate": "5",
     "burstiness": 1.0,
     "request_count": 600,
+    "search_requests": 1_000,
     "seed": 0,
     "a": TITLES["whole_prompt"],
     "a_chunk": 512,
@@ -140,6 +143,11 @@ def value_of(key: str) -> Any:
     return DEFAULTS[key] if value is None else value
 
 
+def is_searching() -> bool:
+    """Return whether the highest rate is to be searched."""
+    return bool(value_of("traffic_mode") == CAPACITY)
+
+
 def is_uploaded() -> bool:
     """Return whether the traffic is to come from a file."""
     return bool(value_of("traffic") == UPLOAD)
@@ -161,7 +169,7 @@ def source() -> Source:
             preset=SOURCES[str(value_of("traffic"))],
             rate_per_s=float(value_of("rate")),
             burstiness=float(value_of("burstiness")),
-            request_count=int(value_of("request_count")),
+            request_count=int(value_of("search_requests" if is_searching() else "request_count")),
             seed=int(value_of("seed")),
         )
     end = st.session_state.get("trace_to")

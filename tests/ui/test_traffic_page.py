@@ -30,7 +30,7 @@ from s11.ui.traffic_state import DEFAULTS, LINK_CHECKS, POLICIES, PRESETS, REAL,
 
 ROOT = Path(__file__).resolve().parents[2]
 CDF, MET, TIME = range(3)
-SMALL = {"request_count": "40"}
+SMALL = {"request_count": "40", "search_requests": "40"}
 AZURE = (
     b"TIMESTAMP,ContextTokens,GeneratedTokens\n"
     b"2023-11-16 18:15:46.6805900,374,44\n"
@@ -165,6 +165,7 @@ HOSTILE = {
     "step_cost": ["free"],
     "caching": ["True", "1"],
     "sample": ["made-up-azure.csv", "../../etc/passwd"],
+    "search_requests": ["0", "2001", "1e3"],
 }
 
 

@@ -99,6 +99,13 @@ def test_the_command_of_a_sample_gives_the_same_experiment(name, monkeypatch):
     assert told == asked.experiment(traffic_runs.workload(asked.source))
 
 
+def test_capacity_of_a_sample_says_how_little_it_can_tell(page):
+    app = page(traffic=SAMPLE, traffic_mode="Capacity")
+    assert not app.exception
+    assert "31 requests will do up to 0.39 per second" in words(app)  # 31 / 80
+    assert "--trace made-up-azure.csv" in app.code[0].value
+
+
 def test_an_empty_part_of_a_sample_is_one_sentence(page):
     app = page(traffic=SAMPLE, trace_from="500")
     assert not app.exception
