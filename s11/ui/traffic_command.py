@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from s11.catalog import MODELS, Deployment
 from s11.ui.traffic_setup import (
+    ClosedLoopTraffic,
     DrawnTraffic,
     SampleTrace,
     Setup,
@@ -66,6 +67,11 @@ def _source(source: Source, trace_name: str) -> list[str]:
         told = ["--traffic", source.preset, "--rate-per-s", _shown(source.rate_per_s)]
         if source.burstiness != 1:
             told += ["--burstiness", _shown(source.burstiness)]
+        return [*told, "--requests", str(source.request_count), "--seed", str(source.seed)]
+    if isinstance(source, ClosedLoopTraffic):
+        told = ["--traffic", source.preset, "--clients", str(source.clients)]
+        if source.think_ms:
+            told += ["--think-ms", _shown(source.think_ms)]
         return [*told, "--requests", str(source.request_count), "--seed", str(source.seed)]
     name = source.name if isinstance(source, SampleTrace) else trace_name
     told = ["--trace", shlex.quote(name), "--first", str(source.first)]

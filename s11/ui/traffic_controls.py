@@ -15,6 +15,7 @@ from s11.ui.machine import machine_pills
 from s11.ui.traffic_samples import sample_control
 from s11.ui.traffic_state import DEFAULTS, POLICIES, REAL, SAMPLE, UPLOAD, WHOLE
 from s11.ui.traffic_upload import upload_control
+from s11.words import count
 
 
 def mode_control() -> str:
@@ -34,8 +35,26 @@ def mode_control() -> str:
     )
 
 
-def rate_control() -> None:
-    """Lay the dominant control: how often requests come, or how fast a trace is played."""
+def arrivals_control() -> None:
+    """Lay whether drawn requests come at a rate, or from clients who wait for their answers."""
+    st.segmented_control(
+        "Arrivals",
+        options=state.ARRIVALS,
+        default=DEFAULTS["arrivals"],
+        required=True,
+        key="arrivals",
+        bind="query-params",
+        help="At a rate: whether or not others are answered. Closed-loop clients: each sends its "
+        "next request when its last one is answered, so that never more than so many are under "
+        "way.",
+    )
+
+
+def pace_control() -> None:
+    """Lay the dominant control: the rate, the number of clients, or how fast a trace is played."""
+    if state.is_closed_loop():
+        _clients()
+        return
     if state.is_trace():
         st.select_slider(
             "Time scale of the trace: 0.5 plays it twice as fast",
@@ -52,6 +71,36 @@ def rate_control() -> None:
         key="rate",
         bind="query-params",
     )
+
+
+def _clients() -> None:
+    """Lay how many clients there are, and how long they think."""
+    st.select_slider(
+        "Clients",
+        options=state.CLIENTS,
+        value=DEFAULTS["clients"],
+        key="clients",
+        bind="query-params",
+        width="stretch",
+    )
+    real("think_ms", "Think time (ms)", width=180, help="From an answer's end to the next request.")
+
+
+def closed_loop_note() -> None:
+    """Say what follows from the numbers of clients and of requests, once both are laid."""
+    clients, requests = int(state.value_of("clients")), int(state.value_of("request_count"))
+    st.markdown(f":small[{closed_loop_words(clients, requests)}]")
+
+
+def closed_loop_words(clients: int, requests: int) -> str:
+    """Return who sends how many of the requests, and that the schedulers set the pace."""
+    busy, (each, more) = min(clients, requests), divmod(requests, clients)
+    told = f"{count(busy, 'client')}, {count(each or 1, 'request')} each"
+    if each and more:
+        told = f"{count(clients, 'client')}, {each:,} or {each + 1:,} requests each"
+    elif not each and busy < clients:
+        told += f"; the other {clients - busy:,} have none to send"
+    return f"{told}. All begin at once; from then on a scheduler's answers set the pace."
 
 
 CHUNK_HELP = (
@@ -103,7 +152,8 @@ def _draw() -> None:
             "burstiness",
             "Burstiness",
             help="Of gamma-distributed gaps, as vllm bench serve has it: 1 is Poisson, less is "
-            "burstier, more is steadier.",
+            "burstier, more is steadier. Closed-loop clients have no gaps to draw.",
+            disabled=state.is_closed_loop(),
         )
     with places[2]:
         whole("seed", "Seed", help="The same seed draws the same requests at every rate.")

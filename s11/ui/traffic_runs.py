@@ -22,6 +22,7 @@ from s11.ui.traffic_kept import Kept
 from s11.ui.traffic_samples import sample_trace
 from s11.ui.traffic_setup import (
     MAX_STEPS,
+    ClosedLoopTraffic,
     DrawnTraffic,
     SampleTrace,
     Setup,
@@ -67,7 +68,7 @@ def workload(source: Source) -> Workload:
 
 
 def _workload(source: Source) -> Workload:
-    if isinstance(source, DrawnTraffic):
+    if isinstance(source, DrawnTraffic | ClosedLoopTraffic):
         return source.traffic().workload()
     return trace_of(source).workload()
 
@@ -96,7 +97,7 @@ def request_count(source: Source) -> int:
     Raises:
         ValueError: a file that is not kept any more, a part of it that holds no request.
     """
-    if isinstance(source, DrawnTraffic):
+    if isinstance(source, DrawnTraffic | ClosedLoopTraffic):
         return source.request_count
     return len(trace_of(source))
 
@@ -105,9 +106,10 @@ def at_rate(source: Source, rate_per_s: float) -> Workload:
     """Return the same requests at another rate.
 
     Raises:
-        ValueError: a rate out of range, a trace whose requests all come at once.
+        ValueError: a rate out of range, a trace whose requests all come at once, clients who
+            wait for their answers.
     """
-    if isinstance(source, DrawnTraffic):
+    if isinstance(source, DrawnTraffic | ClosedLoopTraffic):
         return source.traffic().at_rate(rate_per_s).workload()
     return trace_of(source).at_rate(rate_per_s).workload()
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Self
 
-from s11.arrivals import GammaArrivals, PoissonArrivals
+from s11.arrivals import ClosedLoopArrivals, GammaArrivals, PoissonArrivals
 from s11.catalog import Deployment
 from s11.costs import AnyCost, LinearCost, RooflineCost
 from s11.costs.host import HOST_OF_POLICY
@@ -45,6 +45,31 @@ class DrawnTraffic:
         arrivals: PoissonArrivals | GammaArrivals = PoissonArrivals(rate_per_s=self.rate_per_s)
         if self.burstiness != 1:
             arrivals = GammaArrivals(rate_per_s=self.rate_per_s, burstiness=self.burstiness)
+        return TRAFFIC_PRESETS[self.preset].traffic(
+            request_count=self.request_count, arrivals=arrivals, seed=self.seed
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedLoopTraffic:
+    """Requests drawn from a preset's lengths, sent by clients who wait for their answers.
+
+    think_ms: from the end of an answer to that client's next request.
+    """
+
+    preset: str
+    clients: int
+    think_ms: float
+    request_count: int
+    seed: int
+
+    def shortened(self, most: int) -> ClosedLoopTraffic:
+        """Return its first requests; those of a seed are the same however many are drawn."""
+        return replace(self, request_count=min(self.request_count, most))
+
+    def traffic(self) -> Traffic:
+        """Return its description."""
+        arrivals = ClosedLoopArrivals(clients=self.clients, think_ms=self.think_ms)
         return TRAFFIC_PRESETS[self.preset].traffic(
             request_count=self.request_count, arrivals=arrivals, seed=self.seed
         )
@@ -90,7 +115,7 @@ class SampleTrace(TracePart):
     name: str
 
 
-Source = DrawnTraffic | UploadedTrace | SampleTrace
+Source = DrawnTraffic | ClosedLoopTraffic | UploadedTrace | SampleTrace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

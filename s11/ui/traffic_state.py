@@ -19,6 +19,7 @@ from s11.ui.link_checks import one_of, whole
 from s11.ui.traffic_search import MOST_REQUESTS as MOST_SEARCHED
 from s11.ui.traffic_setup import (
     MOST_REQUESTS,
+    ClosedLoopTraffic,
     DrawnTraffic,
     SampleTrace,
     Setup,
@@ -42,6 +43,16 @@ RATES = tuple(
             *(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5),
             *(4, 4.5, 5, 5.5, 6, 6.5, 7, 7.5, 8, 9, 10, 11, 12, 14, 16, 18, 20, 25, 30, 35, 40),
             *(50, 60, 80, 100),
+        )
+    ]
+)
+ARRIVALS = OPEN, CLOSED = ("At a rate", "Closed-loop clients")
+CLIENTS = tuple(
+    [
+        str(clients)
+        for clients in (
+            *(1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 100, 128, 160, 192),
+            *(256, 320, 384, 512, 768, 1024),
         )
     ]
 )
@@ -73,6 +84,7 @@ TIME_SCALES = tuple(
 STALLS = 10
 STALL_NAMES = [f"{side}{rank}" for side in "AB" for rank in range(1, STALLS + 1)]
 MOST_SECONDS, MOST_TARGET_MS, LEAST_TARGET_MS = 1e8, 600_000.0, 0.1
+MOST_THINK_MS = 600_000.0
 
 WHOLE: dict[str, tuple[int, int, int]] = {  # lowest, highest, step
     "request_count": (1, MOST_REQUESTS, 100),
@@ -85,6 +97,7 @@ WHOLE: dict[str, tuple[int, int, int]] = {  # lowest, highest, step
 }
 REAL: dict[str, tuple[float, float, float]] = {
     "burstiness": (0.01, 100.0, 0.1),
+    "think_ms": (0.0, MOST_THINK_MS, 100.0),
     "ttft_target": (LEAST_TARGET_MS, MOST_TARGET_MS, 100.0),
     "gap_target": (LEAST_TARGET_MS, MOST_TARGET_MS, 5.0),
     "trace_from": (0.0, MOST_SECONDS, 60.0),
@@ -97,8 +110,11 @@ DEFAULTS: dict[str, Any] = {
     "traffic_mode": TRAFFIC,
     "traffic": TRAFFIC_PRESETS["openchat"].title,
     traffic_samples.KEY: traffic_samples.DEFAULT,
+    "arrivals": OPEN,
     "rate": "5",
     "burstiness": 1.0,
+    "clients": "32",
+    "think_ms": 0.0,
     "request_count": 600,
     "search_requests": 1_000,
     "seed": 0,
@@ -124,6 +140,7 @@ PRESETS: dict[str, dict[str, str]] = {
     "Whole prompts or chunks": {},
     "Busier: 7 a second": {"rate": "7"},
     "Bursts": {"burstiness": "0.25", "rate": "4"},
+    "Clients who wait": {"arrivals": CLOSED},
     "Long prompts: arxiv": {"traffic": TRAFFIC_PRESETS["arxiv"].title, "rate": "1.4"},
     "A sample trace": {"traffic": SAMPLE, "trace_scale": "0.5"},
     "Prefill first or chunks": {"a": TITLES["prefill_first"]},
@@ -158,12 +175,25 @@ def is_trace() -> bool:
     return value_of("traffic") in (SAMPLE, UPLOAD)
 
 
+def is_closed_loop() -> bool:
+    """Return whether drawn requests are to come from clients who wait for their answers."""
+    return not is_trace() and bool(value_of("arrivals") == CLOSED)
+
+
 def source() -> Source:
     """Return the chosen traffic.
 
     Raises:
         ValueError: a file that is not there (any more), a window that ends before it begins.
     """
+    if is_closed_loop():
+        return ClosedLoopTraffic(
+            preset=SOURCES[str(value_of("traffic"))],
+            clients=int(value_of("clients")),
+            think_ms=float(value_of("think_ms")),
+            request_count=int(value_of("request_count")),
+            seed=int(value_of("seed")),
+        )
     if not is_trace():
         return DrawnTraffic(
             preset=SOURCES[str(value_of("traffic"))],
@@ -238,7 +268,9 @@ LINK_CHECKS: dict[str, Callable[[str], Any]] = {
     "traffic_mode": one_of(*MODES),
     "traffic": one_of(*SOURCES, SAMPLE, UPLOAD),
     traffic_samples.KEY: one_of(*traffic_samples.TITLES),
+    "arrivals": one_of(*ARRIVALS),
     "rate": one_of(*RATES),
+    "clients": one_of(*CLIENTS),
     "trace_scale": one_of(*TIME_SCALES),
     "a": one_of(*POLICIES),
     "b": one_of(*POLICIES),

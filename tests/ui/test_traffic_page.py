@@ -164,6 +164,9 @@ HOSTILE = {
     "traffic_mode": ["Capacity ", "1"],
     "step_cost": ["free"],
     "caching": ["True", "1"],
+    "arrivals": ["closed", "At a rate "],
+    "clients": ["0", "5", "-1", "1e3", "1,024"],
+    "think_ms": ["-1", "nan", "600001", "1e400", "soon"],
     "sample": ["made-up-azure.csv", "../../etc/passwd"],
     "search_requests": ["0", "2001", "1e3"],
 }
