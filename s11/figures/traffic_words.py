@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from s11.figures.traffic_attainment import stalled_share
+from s11.figures.traffic_capacity import rate_words
 from s11.figures.traffic_cdf_info import share_words
 from s11.figures.traffic_look import TrafficRun
 from s11.words import count, ms, times
@@ -35,6 +36,7 @@ def verdict(a: TrafficRun, b: TrafficRun, *, itl_target_ms: float) -> TrafficVer
         _stalls(a, b),
         _stalled(a, b, itl_target_ms=itl_target_ms),
         _ttft(a, b),
+        _pace(a, b),
         *_served(a, b),
     ]
     return TrafficVerdict(
@@ -95,6 +97,19 @@ def _ttft(a: TrafficRun, b: TrafficRun) -> str:
     half = _from_to("TTFT p50", a.metrics.ttft_p50_ms, b.metrics.ttft_p50_ms)
     most = _from_to("p99", a.metrics.ttft_p99_ms, b.metrics.ttft_p99_ms)
     return f"{half}; {most}."
+
+
+def _pace(a: TrafficRun, b: TrafficRun) -> str:
+    """Return how many requests each run serves where clients wait for their answers."""
+    before, after = a.metrics.requests_per_s, b.metrics.requests_per_s
+    if before is None or after is None:
+        return ""
+    if all(request.after is None for request in a.experiment.workload.requests):
+        return ""
+    told = [rate_words(rate) if rate >= 0.1 else f"{rate:.2g}" for rate in (before, after)]
+    if told[0] == told[1]:
+        return f"Clients wait for their answers: both serve {told[0]} requests/s."
+    return f"Clients wait for their answers: A serves {told[0]} requests/s, B serves {told[1]}."
 
 
 def _from_to(name: str, before: float | None, after: float | None) -> str:

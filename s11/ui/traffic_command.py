@@ -8,13 +8,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from s11.catalog import MODELS, Deployment
-from s11.ui.traffic_setup import DrawnTraffic, Setup, Source, limits_of
+from s11.ui.traffic_setup import (
+    ClosedLoopTraffic,
+    DrawnTraffic,
+    SampleTrace,
+    Setup,
+    Source,
+    limits_of,
+)
 
 
 def simulate_command(setup: Setup, *, trace_name: str = "TRACE") -> str:
     """Return the command for one side's run.
 
-    trace_name: what the uploaded file is called where the command is run.
+    trace_name: what the uploaded file is called where the command is run; a sample has its own.
     """
     return " ".join(["python -m s11 simulate", *_options(setup, trace_name)])
 
@@ -61,7 +68,13 @@ def _source(source: Source, trace_name: str) -> list[str]:
         if source.burstiness != 1:
             told += ["--burstiness", _shown(source.burstiness)]
         return [*told, "--requests", str(source.request_count), "--seed", str(source.seed)]
-    told = ["--trace", shlex.quote(trace_name), "--first", str(source.first)]
+    if isinstance(source, ClosedLoopTraffic):
+        told = ["--traffic", source.preset, "--clients", str(source.clients)]
+        if source.think_ms:
+            told += ["--think-ms", _shown(source.think_ms)]
+        return [*told, "--requests", str(source.request_count), "--seed", str(source.seed)]
+    name = source.name if isinstance(source, SampleTrace) else trace_name
+    told = ["--trace", shlex.quote(name), "--first", str(source.first)]
     if source.begin_s or source.end_s != math.inf:
         end = "" if source.end_s == math.inf else _shown(source.end_s)
         told += ["--window-s", f"{_shown(source.begin_s)}:{end}"]

@@ -12,8 +12,10 @@ from s11.traffic_presets import TRAFFIC_PRESETS
 from s11.ui import traffic_state as state
 from s11.ui.frame import plain
 from s11.ui.machine import machine_pills
-from s11.ui.traffic_state import DEFAULTS, POLICIES, REAL, UPLOAD, WHOLE
+from s11.ui.traffic_samples import sample_control
+from s11.ui.traffic_state import DEFAULTS, POLICIES, REAL, SAMPLE, UPLOAD, WHOLE
 from s11.ui.traffic_upload import upload_control
+from s11.words import count
 
 
 def mode_control() -> str:
@@ -33,9 +35,27 @@ def mode_control() -> str:
     )
 
 
-def rate_control() -> None:
-    """Lay the dominant control: how often requests come, or how fast a trace is played."""
-    if state.is_uploaded():
+def arrivals_control() -> None:
+    """Lay whether drawn requests come at a rate, or from clients who wait for their answers."""
+    st.segmented_control(
+        "Arrivals",
+        options=state.ARRIVALS,
+        default=DEFAULTS["arrivals"],
+        required=True,
+        key="arrivals",
+        bind="query-params",
+        help="At a rate: whether or not others are answered. Closed-loop clients: each sends its "
+        "next request when its last one is answered, so that never more than so many are under "
+        "way.",
+    )
+
+
+def pace_control() -> None:
+    """Lay the dominant control: the rate, the number of clients, or how fast a trace is played."""
+    if state.is_closed_loop():
+        _clients()
+        return
+    if state.is_trace():
         st.select_slider(
             "Time scale of the trace: 0.5 plays it twice as fast",
             options=state.TIME_SCALES,
@@ -53,6 +73,36 @@ def rate_control() -> None:
     )
 
 
+def _clients() -> None:
+    """Lay how many clients there are, and how long they think."""
+    st.select_slider(
+        "Clients",
+        options=state.CLIENTS,
+        value=DEFAULTS["clients"],
+        key="clients",
+        bind="query-params",
+        width="stretch",
+    )
+    real("think_ms", "Think time (ms)", width=180, help="From an answer's end to the next request.")
+
+
+def closed_loop_note() -> None:
+    """Say what follows from the numbers of clients and of requests, once both are laid."""
+    clients, requests = int(state.value_of("clients")), int(state.value_of("request_count"))
+    st.markdown(f":small[{closed_loop_words(clients, requests)}]")
+
+
+def closed_loop_words(clients: int, requests: int) -> str:
+    """Return who sends how many of the requests, and that the schedulers set the pace."""
+    busy, (each, more) = min(clients, requests), divmod(requests, clients)
+    told = f"{count(busy, 'client')}, {count(each or 1, 'request')} each"
+    if each and more:
+        told = f"{count(clients, 'client')}, {each:,} or {each + 1:,} requests each"
+    elif not each and busy < clients:
+        told += f"; the other {clients - busy:,} have none to send"
+    return f"{told}. All begin at once; from then on a scheduler's answers set the pace."
+
+
 CHUNK_HELP = (
     "Most tokens in one step, decodes included (SGLang: prompt tokens alone). Capacity tries many."
 )
@@ -62,15 +112,18 @@ def traffic_control() -> None:
     """Lay whose requests they are like, or the file that they come from."""
     st.pills(
         "Traffic",
-        options=[*state.SOURCES, UPLOAD],
+        options=[*state.SOURCES, SAMPLE, UPLOAD],
         default=DEFAULTS["traffic"],
         required=True,
         key="traffic",
         bind="query-params",
-        help="How long prompts and answers are. Your own trace: any of the public formats.",
+        help="How long prompts and answers are. A trace is run as it was recorded, in any of the "
+        "public formats.",
     )
     if state.is_uploaded():
         upload_control()
+    elif state.is_trace():
+        sample_control()
 
 
 def details() -> None:
@@ -79,7 +132,7 @@ def details() -> None:
     Laid though it is folded away: a control that is not laid has no value.
     """
     with st.expander("Requests, targets, machine and engine", icon=":material/tune:"):
-        if state.is_uploaded():
+        if state.is_trace():
             _part_of_the_trace()
         else:
             _draw()
@@ -90,13 +143,17 @@ def details() -> None:
 def _draw() -> None:
     places = st.container(key="pair_traffic_load").columns(3)
     with places[0]:
-        whole("request_count", "Requests", help="How many are drawn. More show rarer stalls.")
+        if state.is_searching():
+            whole("search_requests", "Requests", help="How many are drawn at each tried rate.")
+        else:
+            whole("request_count", "Requests", help="How many are drawn. More show rarer stalls.")
     with places[1]:
         real(
             "burstiness",
             "Burstiness",
             help="Of gamma-distributed gaps, as vllm bench serve has it: 1 is Poisson, less is "
-            "burstier, more is steadier.",
+            "burstier, more is steadier. Closed-loop clients have no gaps to draw.",
+            disabled=state.is_closed_loop(),
         )
     with places[2]:
         whole("seed", "Seed", help="The same seed draws the same requests at every rate.")

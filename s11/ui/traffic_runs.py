@@ -6,6 +6,7 @@ requests, not by entries: a run of 20,000 requests counts for what thirty small 
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass, replace
 
@@ -16,9 +17,20 @@ from s11.metrics import Metrics, measure
 from s11.request_metrics import RequestMetrics, request_metrics
 from s11.results import Result
 from s11.simulator import simulate
+from s11.traces import Trace
 from s11.ui.traffic_kept import Kept
-from s11.ui.traffic_setup import MAX_STEPS, DrawnTraffic, Setup, Source, side_label
-from s11.ui.traffic_upload import trace_of
+from s11.ui.traffic_samples import sample_trace
+from s11.ui.traffic_setup import (
+    MAX_STEPS,
+    ClosedLoopTraffic,
+    DrawnTraffic,
+    SampleTrace,
+    Setup,
+    Source,
+    UploadedTrace,
+    side_label,
+)
+from s11.ui.traffic_upload import kept_trace
 from s11.workload import Workload
 
 MOST_KEPT_STEPS = 1_500_000
@@ -56,19 +68,49 @@ def workload(source: Source) -> Workload:
 
 
 def _workload(source: Source) -> Workload:
-    if isinstance(source, DrawnTraffic):
+    if isinstance(source, DrawnTraffic | ClosedLoopTraffic):
         return source.traffic().workload()
     return trace_of(source).workload()
+
+
+def trace_of(source: UploadedTrace | SampleTrace) -> Trace:
+    """Return the part of a trace that is asked for.
+
+    Raises:
+        ValueError: an uploaded file that is not kept any more, a part without a request.
+    """
+    if isinstance(source, SampleTrace):
+        trace = sample_trace(source.name)
+    else:
+        trace = kept_trace(source.digest).trace
+    window_s = (source.begin_s, source.end_s)
+    return trace.select(
+        window_s=None if window_s == (0.0, math.inf) else window_s,
+        first=source.first,
+        time_scale=source.time_scale,
+    )
+
+
+def request_count(source: Source) -> int:
+    """Return how many requests some traffic has.
+
+    Raises:
+        ValueError: a file that is not kept any more, a part of it that holds no request.
+    """
+    if isinstance(source, DrawnTraffic | ClosedLoopTraffic):
+        return source.request_count
+    return len(trace_of(source))
 
 
 def at_rate(source: Source, rate_per_s: float) -> Workload:
     """Return the same requests at another rate.
 
     Raises:
-        ValueError: a rate out of range, a trace whose requests all come at once.
+        ValueError: a rate out of range, a trace whose requests all come at once, clients who
+            wait for their answers.
     """
-    if isinstance(source, DrawnTraffic):
-        return replace(source, rate_per_s=rate_per_s).traffic().workload()
+    if isinstance(source, DrawnTraffic | ClosedLoopTraffic):
+        return source.traffic().at_rate(rate_per_s).workload()
     return trace_of(source).at_rate(rate_per_s).workload()
 
 

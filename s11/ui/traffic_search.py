@@ -6,12 +6,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from s11.capacity import Capacity, CapacityTargets, RatePoint, capacity_of, tried_rates
+from s11.capacity import (
+    Capacity,
+    CapacityTargets,
+    RatePoint,
+    capacity_of,
+    requests_needed,
+    tried_rates,
+)
 from s11.experiment import Experiment
 from s11.figures.traffic_capacity import rate_words
 from s11.ui.traffic_runs import at_rate, turns
 from s11.ui.traffic_setup import Setup
-from s11.words import ms
+from s11.words import count, ms
 
 CHUNK_SIZES = (128, 256, 512, 1_024, 2_048, 4_096)
 ITL_FACTORS = (0.5, 1.0, 2.0)
@@ -19,7 +26,7 @@ DELAY_MS = 2_000.0
 PRECISION = 0.05
 LOW_PER_S, HIGH_PER_S, FIRST_PER_S = 0.05, 200.0, 4.0
 MOST_REQUESTS = 2_000
-MAX_STEPS = 200_000
+MAX_STEPS = 500_000
 
 
 @dataclass(slots=True)
@@ -42,6 +49,17 @@ def targets_of(asked: Setup) -> list[CapacityTargets]:
     ]
 
 
+def precision_words(requests: int) -> str:
+    """Return up to which rate so many requests are enough for the search's precision."""
+    targets = CapacityTargets(itl_p99_ms=1.0, scheduling_delay_p50_ms=DELAY_MS)
+    each = requests_needed(1.0, targets, relative_precision=PRECISION)
+    return (
+        f"To know a rate within {PRECISION:.0%} takes {each:,} requests for each request per "
+        f"second: {count(requests, 'request')} will do up to {rate_words(requests / each)} per "
+        "second."
+    )
+
+
 def search(found: Search) -> Iterator[tuple[int, RatePoint]]:
     """Try rates until every chunk size's highest is known; go on where it was left.
 
@@ -54,6 +72,7 @@ def search(found: Search) -> Iterator[tuple[int, RatePoint]]:
         points = found.points.setdefault(size, [])
         sized = replace(asked, side=replace(asked.side, chunk_tokens=size))
         for targets in targets_of(asked):
+            known = _uncut(points)
             rates = tried_rates(
                 partial(_experiment, sized),
                 targets,
@@ -62,11 +81,10 @@ def search(found: Search) -> Iterator[tuple[int, RatePoint]]:
                 first_per_s=first_per_s,
                 relative_precision=PRECISION,
                 max_steps=MAX_STEPS,
-                known=tuple(points),
+                known=known,
             )
-            known = len(points)
             for number, point in enumerate(_in_turn(rates)):
-                if number >= known:
+                if number >= len(known):
                     points.append(point)
                     yield size, point
             highest = found_of(points, targets).highest_per_s
@@ -90,7 +108,16 @@ def _experiment(sized: Setup, rate_per_s: float) -> Experiment:
 
 def found_of(points: list[RatePoint], targets: CapacityTargets) -> Capacity:
     """Return what the tried rates show of some targets."""
-    return capacity_of(points, targets, relative_precision=PRECISION)
+    return capacity_of(_uncut(points), targets, relative_precision=PRECISION)
+
+
+def _uncut(points: list[RatePoint]) -> tuple[RatePoint, ...]:
+    """Return the rates whose runs went to their end; all of them where none did.
+
+    A slow rate takes the most steps: that its run was cut is no sign that a faster one fails.
+    """
+    uncut = [point for point in points if not point.stopped_at_max_steps]
+    return tuple(uncut or points)
 
 
 def capacity_words(

@@ -1,6 +1,6 @@
 """What a run of the traffic page depends on, as one small frozen value: the caches' key.
 
-It names its traffic (a preset and a seed, or an uploaded file's digest) instead of holding
+It names its traffic (a preset and a seed, or a file by its digest) instead of holding
 thousands of requests, and makes the experiment from it when it is run.
 """
 
@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Self
 
-from s11.arrivals import GammaArrivals, PoissonArrivals
+from s11.arrivals import ClosedLoopArrivals, GammaArrivals, PoissonArrivals
 from s11.catalog import Deployment
 from s11.costs import AnyCost, LinearCost, RooflineCost
 from s11.costs.host import HOST_OF_POLICY
@@ -50,15 +51,39 @@ class DrawnTraffic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UploadedTrace:
-    """A part of an uploaded file, known by its digest.
+class ClosedLoopTraffic:
+    """Requests drawn from a preset's lengths, sent by clients who wait for their answers.
+
+    think_ms: from the end of an answer to that client's next request.
+    """
+
+    preset: str
+    clients: int
+    think_ms: float
+    request_count: int
+    seed: int
+
+    def shortened(self, most: int) -> ClosedLoopTraffic:
+        """Return its first requests; those of a seed are the same however many are drawn."""
+        return replace(self, request_count=min(self.request_count, most))
+
+    def traffic(self) -> Traffic:
+        """Return its description."""
+        arrivals = ClosedLoopArrivals(clients=self.clients, think_ms=self.think_ms)
+        return TRAFFIC_PRESETS[self.preset].traffic(
+            request_count=self.request_count, arrivals=arrivals, seed=self.seed
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracePart:
+    """A part of a trace file.
 
     begin_s, end_s: from the file's first request, in its own time.
     first: at most so many requests.
     time_scale: 0.5 is twice as fast.
     """
 
-    digest: str
     begin_s: float = 0.0
     end_s: float = math.inf
     first: int = MOST_REQUESTS
@@ -71,12 +96,26 @@ class UploadedTrace:
                 "(allowed: an end after the begin)"
             )
 
-    def shortened(self, most: int) -> UploadedTrace:
+    def shortened(self, most: int) -> Self:
         """Return its first requests."""
         return replace(self, first=min(self.first, most))
 
 
-Source = DrawnTraffic | UploadedTrace
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadedTrace(TracePart):
+    """A part of an uploaded file, known by its digest."""
+
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleTrace(TracePart):
+    """A part of a sample that s11 ships, known by its file's name."""
+
+    name: str
+
+
+Source = DrawnTraffic | ClosedLoopTraffic | UploadedTrace | SampleTrace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,12 +13,15 @@ from s11.checks import require_ms
 from s11.policies import CHUNKING, DISAGGREGATED
 from s11.presets import TITLES
 from s11.traffic_presets import TRAFFIC_PRESETS
-from s11.ui import machine
+from s11.ui import machine, traffic_samples
 from s11.ui.frame import PICTURE_FORMATS
 from s11.ui.link_checks import one_of, whole
+from s11.ui.traffic_search import MOST_REQUESTS as MOST_SEARCHED
 from s11.ui.traffic_setup import (
     MOST_REQUESTS,
+    ClosedLoopTraffic,
     DrawnTraffic,
+    SampleTrace,
     Setup,
     Side,
     Source,
@@ -29,7 +32,7 @@ from s11.ui.traffic_upload import uploaded
 MODEL_KEY = "llm"
 MODES = TRAFFIC, CAPACITY = ("Traffic", "Capacity")
 STEP_COSTS = MACHINE_COST, CHAPTER_COST = ("A model on a GPU", "The chapter's cost")
-UPLOAD = "Your own trace"
+SAMPLE, UPLOAD = "A sample trace", "Your own trace"
 SOURCES = {preset.title: name for name, preset in TRAFFIC_PRESETS.items()}
 # A policy whose two workers have no common KV pool and no common steps has its own page.
 POLICIES = {title: name for name, title in TITLES.items() if name != DISAGGREGATED}
@@ -40,6 +43,16 @@ RATES = tuple(
             *(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5),
             *(4, 4.5, 5, 5.5, 6, 6.5, 7, 7.5, 8, 9, 10, 11, 12, 14, 16, 18, 20, 25, 30, 35, 40),
             *(50, 60, 80, 100),
+        )
+    ]
+)
+ARRIVALS = OPEN, CLOSED = ("At a rate", "Closed-loop clients")
+CLIENTS = tuple(
+    [
+        str(clients)
+        for clients in (
+            *(1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 100, 128, 160, 192),
+            *(256, 320, 384, 512, 768, 1024),
         )
     ]
 )
@@ -71,9 +84,11 @@ TIME_SCALES = tuple(
 STALLS = 10
 STALL_NAMES = [f"{side}{rank}" for side in "AB" for rank in range(1, STALLS + 1)]
 MOST_SECONDS, MOST_TARGET_MS, LEAST_TARGET_MS = 1e8, 600_000.0, 0.1
+MOST_THINK_MS = 600_000.0
 
 WHOLE: dict[str, tuple[int, int, int]] = {  # lowest, highest, step
     "request_count": (1, MOST_REQUESTS, 100),
+    "search_requests": (1, MOST_SEARCHED, 100),
     "seed": (0, 1_000_000, 1),
     "a_chunk": (1, 131_072, 128),
     "b_chunk": (1, 131_072, 128),
@@ -82,6 +97,7 @@ WHOLE: dict[str, tuple[int, int, int]] = {  # lowest, highest, step
 }
 REAL: dict[str, tuple[float, float, float]] = {
     "burstiness": (0.01, 100.0, 0.1),
+    "think_ms": (0.0, MOST_THINK_MS, 100.0),
     "ttft_target": (LEAST_TARGET_MS, MOST_TARGET_MS, 100.0),
     "gap_target": (LEAST_TARGET_MS, MOST_TARGET_MS, 5.0),
     "trace_from": (0.0, MOST_SECONDS, 60.0),
@@ -93,9 +109,14 @@ REAL: dict[str, tuple[float, float, float]] = {
 DEFAULTS: dict[str, Any] = {
     "traffic_mode": TRAFFIC,
     "traffic": TRAFFIC_PRESETS["openchat"].title,
+    traffic_samples.KEY: traffic_samples.DEFAULT,
+    "arrivals": OPEN,
     "rate": "5",
     "burstiness": 1.0,
+    "clients": "32",
+    "think_ms": 0.0,
     "request_count": 600,
+    "search_requests": 1_000,
     "seed": 0,
     "a": TITLES["whole_prompt"],
     "a_chunk": 512,
@@ -119,7 +140,9 @@ PRESETS: dict[str, dict[str, str]] = {
     "Whole prompts or chunks": {},
     "Busier: 7 a second": {"rate": "7"},
     "Bursts": {"burstiness": "0.25", "rate": "4"},
+    "Clients who wait": {"arrivals": CLOSED},
     "Long prompts: arxiv": {"traffic": TRAFFIC_PRESETS["arxiv"].title, "rate": "1.4"},
+    "A sample trace": {"traffic": SAMPLE, "trace_scale": "0.5"},
     "Prefill first or chunks": {"a": TITLES["prefill_first"]},
     "Chunks of 256 or 2,048": {"a": TITLES["chunked"], "a_chunk": "256", "b_chunk": "2048"},
     "Which chunk size holds the most?": {"traffic_mode": CAPACITY},
@@ -137,9 +160,24 @@ def value_of(key: str) -> Any:
     return DEFAULTS[key] if value is None else value
 
 
+def is_searching() -> bool:
+    """Return whether the highest rate is to be searched."""
+    return bool(value_of("traffic_mode") == CAPACITY)
+
+
 def is_uploaded() -> bool:
     """Return whether the traffic is to come from a file."""
     return bool(value_of("traffic") == UPLOAD)
+
+
+def is_trace() -> bool:
+    """Return whether the traffic is to be a trace: a sample, or one from a file."""
+    return value_of("traffic") in (SAMPLE, UPLOAD)
+
+
+def is_closed_loop() -> bool:
+    """Return whether drawn requests are to come from clients who wait for their answers."""
+    return not is_trace() and bool(value_of("arrivals") == CLOSED)
 
 
 def source() -> Source:
@@ -148,22 +186,32 @@ def source() -> Source:
     Raises:
         ValueError: a file that is not there (any more), a window that ends before it begins.
     """
-    if not is_uploaded():
+    if is_closed_loop():
+        return ClosedLoopTraffic(
+            preset=SOURCES[str(value_of("traffic"))],
+            clients=int(value_of("clients")),
+            think_ms=float(value_of("think_ms")),
+            request_count=int(value_of("request_count")),
+            seed=int(value_of("seed")),
+        )
+    if not is_trace():
         return DrawnTraffic(
             preset=SOURCES[str(value_of("traffic"))],
             rate_per_s=float(value_of("rate")),
             burstiness=float(value_of("burstiness")),
-            request_count=int(value_of("request_count")),
+            request_count=int(value_of("search_requests" if is_searching() else "request_count")),
             seed=int(value_of("seed")),
         )
     end = st.session_state.get("trace_to")
-    return UploadedTrace(
-        digest=uploaded().digest,
-        begin_s=float(value_of("trace_from")),
-        end_s=math.inf if end is None else float(end),
-        first=int(value_of("trace_first")),
-        time_scale=float(value_of("trace_scale")),
-    )
+    part: dict[str, Any] = {
+        "begin_s": float(value_of("trace_from")),
+        "end_s": math.inf if end is None else float(end),
+        "first": int(value_of("trace_first")),
+        "time_scale": float(value_of("trace_scale")),
+    }
+    if is_uploaded():
+        return UploadedTrace(digest=uploaded().digest, **part)
+    return SampleTrace(name=traffic_samples.TITLES[str(value_of(traffic_samples.KEY))], **part)
 
 
 def side(name: str) -> Side:
@@ -218,8 +266,11 @@ LINK_CHECKS: dict[str, Callable[[str], Any]] = {
     **machine.link_checks(MODEL_KEY, chapter=False),
     "step_cost": one_of(*STEP_COSTS),
     "traffic_mode": one_of(*MODES),
-    "traffic": one_of(*SOURCES, UPLOAD),
+    "traffic": one_of(*SOURCES, SAMPLE, UPLOAD),
+    traffic_samples.KEY: one_of(*traffic_samples.TITLES),
+    "arrivals": one_of(*ARRIVALS),
     "rate": one_of(*RATES),
+    "clients": one_of(*CLIENTS),
     "trace_scale": one_of(*TIME_SCALES),
     "a": one_of(*POLICIES),
     "b": one_of(*POLICIES),

@@ -42,6 +42,8 @@ def take_away(runs: Sequence[TrafficRun], setups: Sequence[Setup]) -> None:
     """Lay both runs as commands and as files."""
     st.header("Take it with you", anchor="take-away")
     name = "TRACE"
+    if state.is_trace() and not state.is_uploaded():
+        st.markdown("The commands read the sample's file, which can be saved above.")
     if state.is_uploaded():
         name = uploaded().trace.name
         st.markdown(

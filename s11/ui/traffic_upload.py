@@ -7,7 +7,6 @@ kept in the server's memory alone, until others take their place.
 from __future__ import annotations
 
 import hashlib
-import math
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -19,13 +18,14 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from s11.traces import Trace, read_trace
 from s11.ui.frame import plain, show_refusal
 from s11.ui.traffic_kept import Kept
-from s11.ui.traffic_setup import UploadedTrace
+from s11.ui.traffic_samples import told as told_of
 
 MOST_MEGABYTES = 200
 MOST_ROWS = 500_000
 MOST_KEPT_BYTES = 150_000_000
 BLOCK_BYTES = 1 << 20
 DIGEST, REFUSED, TURN = "traffic_digest", "traffic_refused", "traffic_upload_turn"
+NONE_YET = "No trace is uploaded yet. To see one without a file, choose **A sample trace** above."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,20 +102,37 @@ def upload_control() -> None:
         help=f"Read once, then dropped: only times and token counts of up to {MOST_ROWS:,} "
         "requests are kept, in the server's memory.",
     )
+    _say_what_there_is()
+
+
+def has_upload() -> bool:
+    """Return whether there is a trace to run; where not, the uploader has said why."""
+    try:
+        uploaded()
+    except ValueError:
+        return False
+    return True
+
+
+def _say_what_there_is() -> None:
+    """Say what was read, or in one sentence why there is nothing, or why a file was left out."""
     refused = st.session_state.get(REFUSED)
+    try:
+        trace = uploaded().trace
+    except ValueError as error:
+        if refused is None and DIGEST not in st.session_state:
+            st.info(NONE_YET, icon=":material/upload_file:")
+        else:
+            show_refusal(refused or error)
+        return
     if refused:
-        show_refusal(refused)
-    if st.session_state.get(DIGEST):
-        try:
-            st.markdown(f":small[{plain(told(uploaded().trace))}]")
-        except ValueError:
-            return  # said where the runs would stand
+        show_refusal(f"{refused}. That file is left out, and {trace.name} is still in use")
+    st.markdown(f":small[{plain(told(trace))}]")
 
 
 def told(trace: Trace) -> str:
     """Return what was read of a file, and what not."""
-    span_s = float(trace.arrival_ms[-1]) / 1000
-    words = f"{trace.name}: {trace.sentence()} It spans {span_s:,.4g} s."
+    words = told_of(trace)
     if len(trace) == MOST_ROWS:
         words += f" This page keeps the first {MOST_ROWS:,} requests of a file."
     return words
@@ -136,17 +153,3 @@ def _take(key: str) -> None:
     files = runtime.get_instance().uploaded_file_mgr if runtime.exists() else None
     if context is not None and isinstance(files, MemoryUploadedFileManager):
         files.remove_file(context.session_id, file.file_id)
-
-
-def trace_of(source: UploadedTrace) -> Trace:
-    """Return the part of an uploaded trace that is asked for.
-
-    Raises:
-        ValueError: the trace is not kept any more, a part without a request.
-    """
-    window_s = (source.begin_s, source.end_s)
-    return kept_trace(source.digest).trace.select(
-        window_s=None if window_s == (0.0, math.inf) else window_s,
-        first=source.first,
-        time_scale=source.time_scale,
-    )

@@ -88,7 +88,7 @@ def test_an_uploaded_file_is_read_and_its_uploader_emptied(
 def test_a_search_for_capacity_can_be_stopped_and_gone_on_with(
     open_traffic: Open, wait_for_chart: Chart
 ):
-    page = open_traffic("traffic_mode=Capacity&request_count=2000")
+    page = open_traffic("traffic_mode=Capacity&search_requests=2000")
     page.get_by_role("button", name="Search the highest rates").click()
     stop = page.get_by_role("button", name="Stop")
     expect(page.get_by_text(re.compile("requests/s (holds|does not hold)"))).to_be_visible(

@@ -1,9 +1,11 @@
 """The verdict: true whatever happens."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from s11 import LinearCost
 from s11.figures.traffic_attainment import attainment_figure, attainment_info
 from s11.figures.traffic_capacity import CapacityCurve, capacity_figure, capacity_info
 from s11.figures.traffic_cdf import cdf_figure
@@ -43,6 +45,31 @@ def test_chunking_shortens_the_stall_and_costs_ttft():
     assert found.sentences[2].startswith("TTFT p50 is ")
     assert found.sentences[3:] == ("Both serve all 3 requests.",)
     assert found.text == " ".join(found.sentences)
+
+
+def test_where_clients_wait_the_rate_that_is_served_is_told():
+    # By hand, 1 ms a step: one client's two requests of a prompt step and a decode step each,
+    # 2 ms apart, are 2 in 6 ms; on a clock of 2 ms a step 2 in 10 ms.
+    requests = (
+        request("A", 4, output_tokens=2),
+        replace(request("B", 4, output_tokens=2, arrival_ms=2.0), after="A"),
+    )
+    slow = LinearCost(fixed_ms=2.0, prefill_ms_per_token=0.0, decode_ms_per_token=0.0)
+    runs = [ran("a", load(*requests)), ran("b", load(*requests, cost=slow))]
+    wait = "Clients wait for their answers: "
+    assert f"{wait}A serves 333 requests/s, B serves 200." in told(*runs).sentences
+    assert f"{wait}both serve 333 requests/s." in told(runs[0], runs[0]).sentences
+    assert not [sentence for sentence in told(*pair()).sentences if sentence.startswith(wait)]
+
+
+def test_a_rate_that_is_very_low_is_told_too():
+    # Two requests, the second ten minutes after the first one's 2 ms: 2 in 600.004 s.
+    requests = (
+        request("A", 4, output_tokens=2),
+        replace(request("B", 4, output_tokens=2, arrival_ms=600_000.0), after="A"),
+    )
+    run = ran("a", load(*requests))
+    assert "both serve 0.0033 requests/s" in told(run, run).text
 
 
 def test_the_other_way_round_it_is_worse():

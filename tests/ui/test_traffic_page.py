@@ -30,7 +30,7 @@ from s11.ui.traffic_state import DEFAULTS, LINK_CHECKS, POLICIES, PRESETS, REAL,
 
 ROOT = Path(__file__).resolve().parents[2]
 CDF, MET, TIME = range(3)
-SMALL = {"request_count": "40"}
+SMALL = {"request_count": "40", "search_requests": "40"}
 AZURE = (
     b"TIMESTAMP,ContextTokens,GeneratedTokens\n"
     b"2023-11-16 18:15:46.6805900,374,44\n"
@@ -164,6 +164,11 @@ HOSTILE = {
     "traffic_mode": ["Capacity ", "1"],
     "step_cost": ["free"],
     "caching": ["True", "1"],
+    "arrivals": ["closed", "At a rate "],
+    "clients": ["0", "5", "-1", "1e3", "1,024"],
+    "think_ms": ["-1", "nan", "600001", "1e400", "soon"],
+    "sample": ["made-up-azure.csv", "../../etc/passwd"],
+    "search_requests": ["0", "2001", "1e3"],
 }
 
 
@@ -252,8 +257,8 @@ def upload(app, name, data):
 @pytest.mark.parametrize("zipped", [False, True])
 def test_an_uploaded_trace_is_run_and_the_file_let_go_of(page, zipped):
     app = page(traffic="Your own trace")
-    assert len(app.error) == 1  # nothing is uploaded yet
-    assert "none is uploaded yet" in app.error[0].value
+    assert [info.value for info in app.info] == [traffic_upload.NONE_YET]
+    assert not app.error
     upload(app, "azure.csv", gzip.compress(AZURE) if zipped else AZURE)
     assert not app.exception
     assert not app.error
@@ -280,8 +285,35 @@ def test_a_part_of_a_trace_at_another_pace(page):
 def test_a_hostile_file_is_one_sentence(page, data):
     app = upload(page(traffic="Your own trace"), "bad.csv", data)
     assert not app.exception
-    assert len(app.error) == 2  # why it was refused, and that there is no trace
+    assert len(app.error) == 1  # why it was refused
+    assert app.error[0].value.startswith("trace: ") or "row 2" in app.error[0].value
+    assert not app.info
     assert app.get("plotly_chart") == []
+
+
+def test_a_hostile_file_leaves_the_trace_before_it_in_use(page):
+    app = upload(page(traffic="Your own trace"), "azure.csv", AZURE)
+    before = figures(app)
+    upload(app, "bad.csv", b"hello,world\n1,2\n")
+    assert not app.exception
+    assert len(app.error) == 1
+    told = app.error[0].value.replace("\\", "")
+    assert "begins with 'hello,world'" in told
+    assert told.endswith("That file is left out, and azure.csv is still in use.")
+    assert figures(app) == before
+    upload(app, "azure.csv", AZURE)
+    assert not app.error
+
+
+def test_a_trace_that_was_let_go_of_is_one_sentence(page, monkeypatch):
+    app = upload(page(traffic="Your own trace"), "azure.csv", AZURE)
+    monkeypatch.setattr(traffic_upload, "_kept", Kept(size_of=lambda one: 1, most=1))
+    app.run()
+    assert not app.exception
+    assert len(app.error) == 1
+    assert "upload it again" in app.error[0].value
+    upload(app, "bad.csv", b"hello,world\n1,2\n")
+    assert len(app.error) == 1
 
 
 def test_an_empty_stretch_of_a_trace_is_one_sentence(page):
