@@ -103,7 +103,7 @@ def test_who_leaves_somebody_out_is_never_best():
     assert not any(row.best[0] for row in found.values())
     # Of A, L and B one is served, and within 1.5 ms; in chunks A's steps with two tokens of L's
     # take 1 ms too, and B ends.
-    assert found["SLO attainment"].values == (pytest.approx(1 / 3), 1.0)
+    assert found["SLO attainment"].values == pytest.approx((1 / 3, 1.0))
     assert found["Requests not served"].values == (2.0, 0.0)
     told = compare(both)
     assert told.headline == "2 requests not served under Whole prompts"
