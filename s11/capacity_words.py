@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from s11.capacity import Capacity, RatePoint
-from s11.words import count, ms
+from s11.words import count, ms, times
 
 
 def rate_words(rate_per_s: float) -> str:
@@ -42,6 +44,47 @@ def too_few_words(capacity: Capacity) -> str | None:
         f"{count(highest.request_count, 'request')} end before a small overload shows in the "
         f"median delay: {needed:,} show one of {100 * capacity.relative_precision:g}%."
     )
+
+
+def chunking_words(
+    by_size: Mapping[int, float | None],
+    whole_per_s: float | None,
+    *,
+    relative_precision: float,
+    rate_words: Callable[[float], str] = rate_words,
+) -> str:
+    """Say what the best chunk size holds beside whole prompts, without a full stop.
+
+    by_size: for each chunk size in tokens the highest rate that holds, None where none does.
+    whole_per_s: the same for whole prompts.
+    relative_precision: rates that near to each other count as the same.
+    """
+    held = {size: rate for size, rate in by_size.items() if rate is not None}
+    whole = None if whole_per_s is None else f"{rate_words(whole_per_s)} requests per s"
+    if not held:
+        return f"no chunk size holds a rate, whole prompts hold {whole or 'none either'}"
+    size = max(held, key=lambda size: held[size])
+    best = rate_words(held[size])
+    chunks = f"chunks of {count(size, 'token')}"
+    if whole_per_s is None:
+        return f"whole prompts hold no rate, {chunks} hold {best} requests per s"
+    more = held[size] / whole_per_s
+    if more > 1 + relative_precision:
+        return (
+            f"{chunks} hold {_more(more)} requests per s as whole prompts: {best} against "
+            f"{rate_words(whole_per_s)}"
+        )
+    if 1 / more > 1 + relative_precision:
+        return (
+            f"whole prompts hold {_more(1 / more)} requests per s as the best of these chunk "
+            f"sizes: {rate_words(whole_per_s)} against {best}"
+        )
+    within = f"{100 * relative_precision:g}%"
+    return f"whole prompts hold {whole}, as many as {chunks} to within {within}"
+
+
+def _more(factor: float) -> str:
+    return f"{factor:.2f}× as many" if factor < 2 else f"{times(factor)} as many"
 
 
 def _failure(point: RatePoint, capacity: Capacity) -> str:

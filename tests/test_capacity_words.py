@@ -3,7 +3,7 @@
 import pytest
 
 from s11.capacity import CapacityTargets, RatePoint, capacity_of
-from s11.capacity_words import capacity_words, rate_words, too_few_words
+from s11.capacity_words import capacity_words, chunking_words, rate_words, too_few_words
 
 TARGETS = CapacityTargets(itl_p99_ms=50)
 
@@ -84,3 +84,54 @@ def test_a_run_too_short_for_its_precision_says_so() -> None:
     )
     assert too_few_words(capacity_of([point(6.24, requests=1_248)], TARGETS)) is None
     assert too_few_words(capacity_of([point(6.24, itl_ms=51)], TARGETS)) is None
+
+
+@pytest.mark.parametrize(
+    ("by_size", "whole", "words"),
+    [
+        (
+            {128: 4.0, 512: 9.0, 2048: None},
+            3.0,
+            "chunks of 512 tokens hold 3.0× as many requests per s as whole prompts: 9.00 against "
+            "3.00",
+        ),
+        (
+            {512: 3.3},
+            3.0,
+            "chunks of 512 tokens hold 1.10× as many requests per s as whole prompts: 3.30 against "
+            "3.00",
+        ),
+        (
+            {512: 3.0, 1024: 2.0},
+            3.3,
+            "whole prompts hold 1.10× as many requests per s as the best of these chunk sizes: "
+            "3.30 against 3.00",
+        ),
+        (
+            {1: 3.0},
+            3.05,
+            "whole prompts hold 3.05 requests per s, as many as chunks of 1 token to within 2%",
+        ),
+        (
+            {512: 3.05},
+            3.0,
+            "whole prompts hold 3.00 requests per s, as many as chunks of 512 tokens to within 2%",
+        ),
+        (
+            {512: 3.0},
+            None,
+            "whole prompts hold no rate, chunks of 512 tokens hold 3.00 requests per s",
+        ),
+        ({512: None}, 3.0, "no chunk size holds a rate, whole prompts hold 3.00 requests per s"),
+        ({512: None}, None, "no chunk size holds a rate, whole prompts hold none either"),
+    ],
+)
+def test_what_chunking_buys(
+    by_size: dict[int, float | None], whole: float | None, words: str
+) -> None:
+    assert chunking_words(by_size, whole, relative_precision=0.02) == words
+
+
+def test_what_chunking_buys_takes_the_rates_of_its_page() -> None:
+    words = chunking_words({512: 9.0}, 3.0, relative_precision=0.05, rate_words="{:.0f}".format)
+    assert words.endswith(": 9 against 3")
