@@ -151,7 +151,7 @@ def search(options: argparse.Namespace, make: ExperimentAtRate, *, max_steps: in
         print(json.dumps({"experiment": experiment.to_dict(), "capacities": rows}, indent=2))
     else:
         _print(found, experiment)
-        for sentence in _chunking(found, options.relative_precision):
+        for sentence in _chunking(found):
             console().print(sentence, markup=False)
     return 0
 
@@ -251,22 +251,15 @@ def _print(found: Sequence[_Found], experiment: Experiment) -> None:
             out.print(too_few, markup=False)
 
 
-def _chunking(found: Sequence[_Found], relative_precision: float) -> list[str]:
+def _chunking(found: Sequence[_Found]) -> list[str]:
     """Return what chunking buys under each set of targets; nothing where no size was searched."""
     told = []
     for targets in dict.fromkeys([one.capacity.targets for one in found]):
         mine = [one for one in found if one.capacity.targets == targets]
-        by_size = {
-            one.chunk_tokens: one.capacity.highest_per_s
-            for one in mine
-            if one.chunk_tokens is not None
-        }
+        by_size = {one.chunk_tokens: one.capacity for one in mine if one.chunk_tokens is not None}
         if by_size:
-            words = chunking_words(
-                by_size,
-                next(one.capacity.highest_per_s for one in mine if one.whole_prompts),
-                relative_precision=relative_precision,
-            )
+            whole = next(one.capacity for one in mine if one.whole_prompts)
+            words = chunking_words(by_size, whole)
             told.append(f"At P99 ITL {ms(targets.itl_p99_ms)}, {words}.")
     return told
 

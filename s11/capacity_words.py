@@ -47,44 +47,55 @@ def too_few_words(capacity: Capacity) -> str | None:
 
 
 def chunking_words(
-    by_size: Mapping[int, float | None],
-    whole_per_s: float | None,
+    by_size: Mapping[int, Capacity],
+    whole: Capacity,
     *,
-    relative_precision: float,
     rate_words: Callable[[float], str] = rate_words,
 ) -> str:
     """Say what the best chunk size holds beside whole prompts, without a full stop.
 
-    by_size: for each chunk size in tokens the highest rate that holds, None where none does.
-    whole_per_s: the same for whole prompts.
-    relative_precision: rates that near to each other count as the same.
+    by_size: by chunk size in tokens. Rates within the search's precision count as the same.
     """
-    held = {size: rate for size, rate in by_size.items() if rate is not None}
-    whole = None if whole_per_s is None else f"{rate_words(whole_per_s)} requests per s"
+    held = {size: one for size, one in by_size.items() if one.highest is not None}
+    whole_per_s = whole.highest_per_s
     if not held:
-        return f"no chunk size holds a rate, whole prompts hold {whole or 'none either'}"
-    size = max(held, key=lambda size: held[size])
-    best = rate_words(held[size])
+        rate = "none either" if whole_per_s is None else f"{rate_words(whole_per_s)} requests per s"
+        return f"no chunk size holds a rate, whole prompts hold {rate}"
+    size = max(held, key=lambda size: held[size].highest_per_s or 0.0)
+    best_per_s = held[size].highest_per_s or 0.0
     chunks = f"chunks of {count(size, 'token')}"
+    best = f"{rate_words(best_per_s)} requests per s"
     if whole_per_s is None:
-        return f"whole prompts hold no rate, {chunks} hold {best} requests per s"
-    more = held[size] / whole_per_s
-    if more > 1 + relative_precision:
+        return f"whole prompts hold no rate, {chunks} hold {best}"
+    if _is_open(held[size]) and _is_open(whole):
+        return f"{chunks} and whole prompts both hold {best}, and no higher rate was tried"
+    precision = whole.relative_precision
+    if best_per_s > whole_per_s * (1 + precision):
+        more = _more(best_per_s / whole_per_s, at_least=_is_open(held[size]))
         return (
-            f"{chunks} hold {_more(more)} requests per s as whole prompts: {best} against "
-            f"{rate_words(whole_per_s)}"
+            f"{chunks} hold {more} requests per s as whole prompts: {rate_words(best_per_s)} "
+            f"against {rate_words(whole_per_s)}"
         )
-    if 1 / more > 1 + relative_precision:
+    if whole_per_s > best_per_s * (1 + precision):
+        more = _more(whole_per_s / best_per_s, at_least=_is_open(whole))
         return (
-            f"whole prompts hold {_more(1 / more)} requests per s as the best of these chunk "
-            f"sizes: {rate_words(whole_per_s)} against {best}"
+            f"whole prompts hold {more} requests per s as the best of these chunk sizes: "
+            f"{rate_words(whole_per_s)} against {rate_words(best_per_s)}"
         )
-    within = f"{100 * relative_precision:g}%"
-    return f"whole prompts hold {whole}, as many as {chunks} to within {within}"
+    return (
+        f"whole prompts hold {rate_words(whole_per_s)} requests per s, as many as {chunks} to "
+        f"within {100 * precision:g}%"
+    )
 
 
-def _more(factor: float) -> str:
-    return f"{factor:.2f}× as many" if factor < 2 else f"{times(factor)} as many"
+def _is_open(capacity: Capacity) -> bool:
+    """Return whether all that was tried holds, so that higher rates may hold too."""
+    return capacity.highest is not None and capacity.failing is None
+
+
+def _more(factor: float, *, at_least: bool) -> str:
+    told = f"{factor:.2f}×" if factor < 2 else times(factor)
+    return f"{'at least ' if at_least else ''}{told} as many"
 
 
 def _failure(point: RatePoint, capacity: Capacity) -> str:

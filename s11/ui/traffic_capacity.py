@@ -151,7 +151,7 @@ def _found(found: Search, whole: WholeSearch) -> None:
     capacities = {
         (each, size): found_of(found.points[size], each) for each in targets for size in sizes
     }
-    uncut = {each: found_of(whole.points, each) for each in targets if whole.points}
+    uncut = {each: found_of(whole.points, each) for each in targets if whole.finished}
     if not (found.finished and whole.finished):
         st.markdown(f"**Not finished**: {count(len(sizes), 'chunk size')} so far.")
     first, *others = capacity_words(capacities, chosen)
@@ -204,9 +204,8 @@ def _what_chunking_buys(
     sentences = []
     for each in (chosen, *[other for other in uncut if other != chosen]):
         words = chunking_words(
-            {size: one.highest_per_s for (of, size), one in capacities.items() if of == each},
-            uncut[each].highest_per_s,
-            relative_precision=PRECISION,
+            {size: one for (of, size), one in capacities.items() if of == each},
+            uncut[each],
             rate_words=rate_words,
         )
         sentences.append(f"At a P99 ITL of {ms(each.itl_p99_ms)}, {words}.")
