@@ -14,6 +14,8 @@ from s11.kv_pool import in_its_memory
 from s11.metrics import measure
 from s11.results import Result
 from s11.simulator import DEFAULT_MAX_STEPS, simulate
+from s11.traces import Trace
+from s11.traffic import Traffic
 from s11.workload import Workload
 
 MAX_DELAY_MS = 1e9
@@ -134,6 +136,31 @@ def _median_delay_ms(result: Result) -> float | None:
     delays_ms = np.sort(requests.first_scheduled_ms - requests.arrival_ms)  # NaN come last
     median = float(delays_ms[(len(delays_ms) - 1) // 2])
     return None if math.isnan(median) else median
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentAtRate:
+    """A function of the rate per second: the same experiment with its requests at that rate.
+
+    It can be sent to another process.
+
+    source: what made the requests; None where they are listed.
+    """
+
+    experiment: Experiment
+    source: Trace | Traffic | None = None
+
+    def __call__(self, rate_per_s: float) -> Experiment:
+        """Return the experiment at a rate.
+
+        Raises:
+            ValueError: requests that have no rate, or a rate out of range.
+        """
+        workload = self.experiment.workload
+        if self.source is None:
+            return replace(self.experiment, workload=at_rate(workload, rate_per_s))
+        requests = self.source.at_rate(rate_per_s).workload().requests
+        return replace(self.experiment, workload=replace(workload, requests=requests))
 
 
 def at_rate(workload: Workload, rate_per_s: float) -> Workload:

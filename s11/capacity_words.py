@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from s11.capacity import Capacity, RatePoint
-from s11.words import count, ms
+from s11.words import count, ms, times
 
 
 def rate_words(rate_per_s: float) -> str:
@@ -42,6 +44,58 @@ def too_few_words(capacity: Capacity) -> str | None:
         f"{count(highest.request_count, 'request')} end before a small overload shows in the "
         f"median delay: {needed:,} show one of {100 * capacity.relative_precision:g}%."
     )
+
+
+def chunking_words(
+    by_size: Mapping[int, Capacity],
+    whole: Capacity,
+    *,
+    rate_words: Callable[[float], str] = rate_words,
+) -> str:
+    """Say what the best chunk size holds beside whole prompts, without a full stop.
+
+    by_size: by chunk size in tokens. Rates within the search's precision count as the same.
+    """
+    held = {size: one for size, one in by_size.items() if one.highest is not None}
+    whole_per_s = whole.highest_per_s
+    if not held:
+        rate = "none either" if whole_per_s is None else f"{rate_words(whole_per_s)} requests per s"
+        return f"no chunk size holds a rate, whole prompts hold {rate}"
+    size = max(held, key=lambda size: held[size].highest_per_s or 0.0)
+    best_per_s = held[size].highest_per_s or 0.0
+    chunks = f"chunks of {count(size, 'token')}"
+    best = f"{rate_words(best_per_s)} requests per s"
+    if whole_per_s is None:
+        return f"whole prompts hold no rate, {chunks} hold {best}"
+    if _is_open(held[size]) and _is_open(whole):
+        return f"{chunks} and whole prompts both hold {best}, and no higher rate was tried"
+    precision = whole.relative_precision
+    if best_per_s > whole_per_s * (1 + precision):
+        more = _more(best_per_s / whole_per_s, at_least=_is_open(held[size]))
+        return (
+            f"{chunks} hold {more} requests per s as whole prompts: {rate_words(best_per_s)} "
+            f"against {rate_words(whole_per_s)}"
+        )
+    if whole_per_s > best_per_s * (1 + precision):
+        more = _more(whole_per_s / best_per_s, at_least=_is_open(whole))
+        return (
+            f"whole prompts hold {more} requests per s as the best of these chunk sizes: "
+            f"{rate_words(whole_per_s)} against {rate_words(best_per_s)}"
+        )
+    return (
+        f"whole prompts hold {rate_words(whole_per_s)} requests per s, as many as {chunks} to "
+        f"within {100 * precision:g}%"
+    )
+
+
+def _is_open(capacity: Capacity) -> bool:
+    """Return whether all that was tried holds, so that higher rates may hold too."""
+    return capacity.highest is not None and capacity.failing is None
+
+
+def _more(factor: float, *, at_least: bool) -> str:
+    told = f"{factor:.2f}×" if factor < 2 else times(factor)
+    return f"{'at least ' if at_least else ''}{told} as many"
 
 
 def _failure(point: RatePoint, capacity: Capacity) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from s11 import capacity_command, exports, report_tables, sweep_command
 from s11.attention import ChunkSizeCheck, Decoder, DecoderConfig, Fault, check_chunk_sizes
 from s11.bench import measure_loads
+from s11.capacity_points import ExperimentAtRate
 from s11.cases import Outcome, read_cases, run_case
 from s11.cost_options import cost_from
 from s11.error_tables import errors_table
@@ -242,8 +243,8 @@ def capacity(options: argparse.Namespace) -> int:
         options.rate_per_s = 1.0  # any will do: each search sets its own
     source = source_from(options)
     experiment = experiment_from(options, source)
-    make = capacity_command.make_of(experiment, source)
-    return capacity_command.search(options, experiment, make, max_steps=MAX_STEPS)
+    make = ExperimentAtRate(experiment=experiment, source=source)
+    return capacity_command.search(options, make, max_steps=MAX_STEPS)
 
 
 def verify(options: argparse.Namespace) -> int:

@@ -18,6 +18,7 @@ from s11.export_tables import TABLES, table
 from s11.kv_pool import in_its_memory, within_memory
 from s11.metrics import measure
 from s11.option_types import Choice, Number, Whole
+from s11.policies import CHUNKING, POLICIES
 from s11.presets import TITLES
 from s11.results import Result
 from s11.simulator import simulate
@@ -32,6 +33,8 @@ TABLE_FORMATS = ("csv", "json", "parquet")
 WINDOW_OPTIONS = ("first_requests", "from_s", "to_s")
 PATH_OPTIONS = ("--output", "--trace", "--experiment", "--model-config", "--measurements")
 MAX_WINDOW_S = 1e9
+CHUNKING_OFF = "chunking-off"
+AGAINST = (CHUNKING_OFF, *POLICIES)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +48,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=Choice("table", TABLES),
         help=f"{', '.join(TABLES)}: of csv and parquet (default: steps), and of json (default: "
         "the whole run)",
+    )
+    parser.add_argument(
+        "--against",
+        type=Choice("against", AGAINST),
+        metavar="NAME",
+        help=f"html: the run beside another of the same requests: {CHUNKING_OFF}, or a scheduler "
+        f"({', '.join(POLICIES)})",
     )
     parser.add_argument(
         "--first-requests",
@@ -67,9 +77,13 @@ def export(options: argparse.Namespace) -> int:
     source = source_from(options)
     experiment = experiment_from(options, source)
     pooled = within_memory(experiment)
+    other = None if options.against is None else _other(options, experiment, source)
     with progress("simulating"):
         result = simulate(pooled, max_steps=MAX_STEPS)
-    pieces = _pieces(options, experiment, pooled, result, source)
+    if other is None:
+        pieces = _pieces(options, experiment, pooled, result, source)
+    else:
+        pieces = (text.encode() for text in _report_of_two(options, other, pooled, result, source))
     export_files.write(options.output, pieces)
     return 0
 
@@ -85,11 +99,34 @@ def _check(options: argparse.Namespace) -> None:
             f"table: does not go with the format {options.format} "
             f"(allowed: {', '.join(TABLE_FORMATS)})"
         )
+    if options.against is not None and options.format != "html":
+        raise ValueError(f"against: does not go with the format {options.format} (allowed: html)")
     for name in WINDOW_OPTIONS:
         if getattr(options, name) is not None and options.format != "chrome":
             raise ValueError(
                 f"{name}: does not go with the format {options.format} (allowed: chrome)"
             )
+
+
+def _other(
+    options: argparse.Namespace, experiment: Experiment, source: Trace | Traffic | None
+) -> Experiment:
+    """Return what the run is held against, with its own KV pool.
+
+    Raises:
+        ValueError: the run itself, or a scheduler that the other options do not go with.
+    """
+    if options.against == CHUNKING_OFF:
+        other = experiment.chunking_off()
+    else:
+        changed = {**vars(options), "policy": options.against, "no_chunking": None}
+        other = experiment_from(argparse.Namespace(**changed), source)
+    if other == experiment:
+        allowed = [name for name in AGAINST if name not in (CHUNKING_OFF, experiment.policy)]
+        raise ValueError(
+            f"against: {options.against} is the run itself (allowed: such as {', '.join(allowed)})"
+        )
+    return within_memory(other)
 
 
 def _pieces(
@@ -149,6 +186,36 @@ def _report(
         about=[] if source is None else [source_sentence(source)],
         whole=whole,
     )
+
+
+def _report_of_two(
+    options: argparse.Namespace,
+    other: Experiment,
+    pooled: Experiment,
+    result: Result,
+    source: Trace | Traffic | None,
+) -> Iterator[str]:
+    """Return the report of another run, A, beside the run, B."""
+    from s11.figures.report import report_pieces  # loads plotly
+    from s11.figures.traffic_look import TrafficRun
+
+    with progress(f"simulating {options.against}"):
+        before = simulate(other, max_steps=MAX_STEPS)
+    return report_pieces(
+        [
+            TrafficRun.of(_label(other), other, before),
+            TrafficRun.of(_label(pooled), pooled, result),
+        ],
+        version=s11.__version__,
+        commands=[command(options.arguments)],
+        about=[] if source is None else [source_sentence(source)],
+    )
+
+
+def _label(experiment: Experiment) -> str:
+    title = TITLES[experiment.policy]
+    off = experiment.policy in CHUNKING and not experiment.chunking
+    return f"{title}, chunking off" if off else title
 
 
 def command(arguments: Sequence[str]) -> str:

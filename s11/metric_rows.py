@@ -51,6 +51,7 @@ def metric_rows(runs: Sequence[EngineRun]) -> list[MetricRow]:
     fair = comparable(runs)
     if sum(fair) < 2:
         fair = [False] * len(runs)
+    uncut = [not run.result.stopped_at_max_steps for run in runs]
 
     def row(
         title: str,
@@ -75,6 +76,13 @@ def metric_rows(runs: Sequence[EngineRun]) -> list[MetricRow]:
         row("TTFT p99", lambda run: run.metrics.ttft_p99_ms),
         row("ITL p50", lambda run: run.metrics.itl_p50_ms),
         row("ITL p99", lambda run: run.metrics.itl_p99_ms),
+        row(  # of all requests, so that who leaves some out has no better share
+            "SLO attainment",
+            lambda run: run.metrics.slo_attainment,
+            lambda share: "none" if share is None else f"{share:.1%}",
+            more_is_better=True,
+            among=uncut,
+        ),
         row(
             "Decode throughput",
             lambda run: run.metrics.decode_tokens_per_s,
@@ -93,7 +101,6 @@ def metric_rows(runs: Sequence[EngineRun]) -> list[MetricRow]:
         )
         rows.append(from_cache)
     if any(run.unserved for run in runs):
-        uncut = [not run.result.stopped_at_max_steps for run in runs]
         served = row("Requests not served", lambda run: float(run.unserved), _number, among=uncut)
         rows.append(served)
     return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from s11.experiment import Experiment
 from s11.metrics import Metrics, percentile
 from s11.plan import EngineLimits
-from s11.policies import DISAGGREGATED
+from s11.policies import CHUNKING, DISAGGREGATED
 from s11.presets import TITLES
 from s11.results import Result
 from s11.words import count, ms
@@ -32,7 +33,8 @@ LIMITS: dict[str, tuple[str, str]] = {
     "max_model_len": ("Longest prompt", "tokens"),
     "align_first_chunk": ("First chunk in whole blocks", ""),
 }
-OWN_LIMITS = {  # what only one scheduler looks at
+OWN_LIMITS = {  # what only some schedulers look at
+    "chunk_tokens": CHUNKING,
     "mixed": ("sglang",),
     "align_first_chunk": ("chunked",),
 }
@@ -64,7 +66,8 @@ TITLES_OF_FIGURES = {
 
 def parameter_rows(experiment: Experiment) -> list[Row]:
     """Return what was simulated, a row for each parameter."""
-    workload, limits = experiment.workload, experiment.limits
+    workload = experiment.workload
+    limits = replace(experiment.limits, chunking=experiment.chunking)
     rows: list[Row] = [("Requests", f"{len(workload.requests):,}", "")]
     if workload.requests:
         for name, values in (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,21 +12,65 @@ from s11 import export_files, exports
 from s11.sweep_journal import Journal
 
 ENDINGS = (".csv", ".parquet")
+OWN_COLUMNS = {"longest_stall_ms", "ttft_ms", "makespan_ms", "refused"}
+"""What every sweep's table has among its columns, of other versions too."""
+MOST_HEAD_BYTES = 100_000
 PANDAS_KINDS = {int: "Int64", float: "Float64", bool: "boolean"}
 
 
 def check_output(output: str) -> None:
     """Refuse an output that is no CSV or Parquet file in a folder that is there.
 
+    An earlier sweep's result may be written over, no other file.
+
     Raises:
-        ValueError: another ending, a folder, a folder that is not there.
+        ValueError: another ending, a folder, a folder that is not there, a file that is there
+            and no sweep's result, or that cannot be read.
     """
-    if Path(output).suffix not in ENDINGS:
+    path = Path(output)
+    if path.suffix not in ENDINGS:
         raise ValueError(
-            f"output: {Path(output).name[:60]!r} does not say its format "
+            f"output: {path.name[:60]!r} does not say its format "
             f"(allowed: a name that ends in {' or '.join(ENDINGS)})"
         )
     export_files.check_output(output)
+    try:
+        lost = path.is_file() and path.stat().st_size > 0 and not _is_a_sweeps(path)
+    except OSError as error:
+        raise ValueError(f"output: {path.name} cannot be read ({error.strerror})") from error
+    if lost:
+        raise ValueError(
+            f"output: {path.name!r} is there and no sweep's result, and would be lost "
+            "(allowed: a new name, or an earlier sweep's)"
+        )
+
+
+def _is_a_sweeps(path: Path) -> bool:
+    """Return whether a file has the columns of a sweep's table."""
+    columns = _parquet_columns(path) if path.suffix == ".parquet" else _csv_columns(path)
+    return set(columns) >= OWN_COLUMNS
+
+
+def _csv_columns(path: Path) -> list[str]:
+    with path.open("rb") as file:
+        head = file.read(MOST_HEAD_BYTES)
+    try:
+        return next(csv.reader(io.StringIO(head.decode("utf-8", "replace"))), [])
+    except csv.Error:
+        return []
+
+
+def _parquet_columns(path: Path) -> list[str]:
+    import pandas as pd
+
+    with path.open("rb") as file:
+        try:
+            read = pd.read_parquet(file, engine="pyarrow", columns=sorted(OWN_COLUMNS))
+        except ImportError:
+            return sorted(OWN_COLUMNS)  # nothing is lost: without pyarrow nothing is written
+        except Exception:  # pyarrow has many for a file that is none or has other columns
+            return []
+    return list(read.columns)
 
 
 def journal_of(output: str, *, resume: bool, version: str) -> Journal:

@@ -55,6 +55,11 @@ class Journal:
                 )
             if whole:
                 _check_head(name, whole[0], head)
+            elif not _is_cut_head(b"".join(lines)):
+                raise ValueError(
+                    f"output: {name} is there and no sweep's journal, and would be lost "
+                    "(allowed: remove it, or another output)"
+                )
             outcomes = _outcomes(name, whole[1:], len(digests))
             self._file = self.path.open("r+b" if lines else "wb")
             self._file.truncate(sum(len(line) + 1 for line in whole))
@@ -96,6 +101,12 @@ class Journal:
         self._file.write(json.dumps(row).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
+
+
+def _is_cut_head(part: bytes) -> bool:
+    """Return whether a line without an end may be what a kill left of a head, or nothing is."""
+    begin = json.dumps({"format": FORMAT}).removesuffix("}").encode()
+    return begin.startswith(part[: len(begin)])
 
 
 def _check_head(name: str, line: bytes, expected: dict[str, Any]) -> None:

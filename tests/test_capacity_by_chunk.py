@@ -1,10 +1,16 @@
 """The best chunk size is a property of the targets: a load whose answers are closed forms."""
 
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
 import pytest
 
 from s11 import LinearCost
 from s11.capacity import CapacityTargets, RatePoint
 from s11.capacity_by_chunk import capacity_by_chunk, with_step_tokens
+from s11.capacity_points import ExperimentAtRate
+from s11.sweep_outcomes import Lost, WorkersGoneError
+from s11.sweep_pool import ProcessPool
 from tests.evenly import evenly
 from tests.loads import load, request
 
@@ -50,7 +56,7 @@ def test_each_size_has_the_rate_that_its_steps_allow() -> None:
 
 
 def test_runs_serve_all_targets_and_progress_hears_of_each_once() -> None:
-    heard: list[tuple[int, RatePoint]] = []
+    heard: list[tuple[int | None, RatePoint]] = []
     found = capacity_by_chunk(
         MAKE, (101,), (LOOSE, TIGHT), progress=lambda size, point: heard.append((size, point))
     )
@@ -70,6 +76,74 @@ def test_a_size_that_cannot_run_is_told_and_the_others_go_on() -> None:
     assert small.capacity.points == ()
     assert large.refused is None
     assert large.capacity.highest is not None
+
+
+def test_whole_prompts_are_searched_beside_the_sizes() -> None:
+    """With a seat for one prompt beside the stream, a whole one and a chunk of 401 tokens, of
+    which the stream takes one, are the same steps of 11.2 ms."""
+    make = evenly(
+        101,
+        400,
+        users=1,
+        seats=2,
+        cost=LinearCost(fixed_ms=4.0, prefill_ms_per_token=0.018, decode_ms_per_token=0.0),
+    )
+    small, large, whole = capacity_by_chunk(make, (101, 401, None), (TIGHT,))
+    assert whole.chunk_tokens is None
+    assert whole.capacity == large.capacity
+    assert small.capacity.highest_per_s is not None
+    assert whole.capacity.highest_per_s is not None
+    assert small.capacity.highest_per_s > whole.capacity.highest_per_s
+
+
+def test_a_whole_prompt_over_the_experiments_own_budget_holds_no_rate() -> None:
+    (whole,) = capacity_by_chunk(evenly(20, 40, budget=39), (None,), (LOOSE,))
+    assert whole.refused is None
+    assert whole.capacity.highest is None
+    assert whole.capacity.failing is not None
+    assert "never_served" in whole.capacity.failing.fails
+
+
+LISTED = ExperimentAtRate(experiment=MAKE(100.0))
+
+
+def mapped(function: Callable[..., Any], items: Sequence[Any]) -> list[Any]:
+    return [function(item) for item in items]
+
+
+@pytest.mark.parametrize("other", [ProcessPool(jobs=2), mapped])
+def test_any_map_gives_the_same_to_the_bit_and_tells_of_each_run(other: Any) -> None:
+    alone: list[tuple[int | None, float]] = []
+    heard: list[tuple[int | None, float]] = []
+    sizes = (*SIZES, None)
+    expected = capacity_by_chunk(
+        LISTED,
+        sizes,
+        (LOOSE, TIGHT),
+        progress=lambda size, point: alone.append((size, point.rate_per_s)),
+    )
+    found = capacity_by_chunk(
+        LISTED,
+        sizes,
+        (LOOSE, TIGHT),
+        map=other,
+        progress=lambda size, point: heard.append((size, point.rate_per_s)),
+    )
+    assert found == expected
+    assert sorted(heard, key=str) == sorted(alone, key=str)
+
+
+def test_a_size_whose_workers_died_is_no_answer() -> None:
+    class Dying:
+        def __call__(self, *_: Any) -> Iterator[Any]:
+            raise AssertionError
+
+        def as_they_come(self, function: Any, items: Any, *, shared: Any) -> Iterator[Any]:
+            yield 1, function(items[1])
+            yield 0, Lost(deaths=3, why="ended by SIGKILL")
+
+    with pytest.raises(WorkersGoneError, match=r"worker: 3 died .* SIGKILL"):
+        capacity_by_chunk(LISTED, SIZES[:2], (LOOSE,), map=Dying())
 
 
 def test_without_sizes_or_targets_there_is_nothing() -> None:

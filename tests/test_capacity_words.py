@@ -2,8 +2,8 @@
 
 import pytest
 
-from s11.capacity import CapacityTargets, RatePoint, capacity_of
-from s11.capacity_words import capacity_words, rate_words, too_few_words
+from s11.capacity import Capacity, CapacityTargets, RatePoint, capacity_of
+from s11.capacity_words import capacity_words, chunking_words, rate_words, too_few_words
 
 TARGETS = CapacityTargets(itl_p99_ms=50)
 
@@ -84,3 +84,77 @@ def test_a_run_too_short_for_its_precision_says_so() -> None:
     )
     assert too_few_words(capacity_of([point(6.24, requests=1_248)], TARGETS)) is None
     assert too_few_words(capacity_of([point(6.24, itl_ms=51)], TARGETS)) is None
+
+
+def holding(rate_per_s: float | None, *, fails: bool = True) -> Capacity:
+    """A search that holds a rate, and fails at twice of it unless all that was tried holds."""
+    points = [] if rate_per_s is None else [point(rate_per_s)]
+    if fails:
+        points.append(point(2 * (rate_per_s or 0.5), itl_ms=99.0))
+    return capacity_of(points, TARGETS)
+
+
+@pytest.mark.parametrize(
+    ("by_size", "whole", "words"),
+    [
+        (
+            {128: 4.0, 512: 9.0, 2048: None},
+            3.0,
+            "chunks of 512 tokens hold 3.0× as many requests per s as whole prompts: 9.00 against "
+            "3.00",
+        ),
+        (
+            {512: 3.3},
+            3.0,
+            "chunks of 512 tokens hold 1.10× as many requests per s as whole prompts: 3.30 against "
+            "3.00",
+        ),
+        (
+            {512: 3.0, 1024: 2.0},
+            3.3,
+            "whole prompts hold 1.10× as many requests per s as the best of these chunk sizes: "
+            "3.30 against 3.00",
+        ),
+        (
+            {1: 3.0},
+            3.05,
+            "whole prompts hold 3.05 requests per s, as many as chunks of 1 token to within 2%",
+        ),
+        (
+            {512: 3.05},
+            3.0,
+            "whole prompts hold 3.00 requests per s, as many as chunks of 512 tokens to within 2%",
+        ),
+        (
+            {512: 3.0},
+            None,
+            "whole prompts hold no rate, chunks of 512 tokens hold 3.00 requests per s",
+        ),
+        ({512: None}, 3.0, "no chunk size holds a rate, whole prompts hold 3.00 requests per s"),
+        ({512: None}, None, "no chunk size holds a rate, whole prompts hold none either"),
+    ],
+)
+def test_what_chunking_buys(
+    by_size: dict[int, float | None], whole: float | None, words: str
+) -> None:
+    found = {size: holding(rate) for size, rate in by_size.items()}
+    assert chunking_words(found, holding(whole)) == words
+
+
+def test_a_search_that_ended_at_its_highest_rate_is_told_as_a_bound() -> None:
+    end, below = holding(9.0, fails=False), holding(3.0)
+    assert chunking_words({512: end}, below).startswith(
+        "chunks of 512 tokens hold at least 3.0× as many requests per s as whole prompts"
+    )
+    assert chunking_words({512: below}, end).startswith(
+        "whole prompts hold at least 3.0× as many requests per s as the best of these chunk sizes"
+    )
+    assert chunking_words({256: below, 512: end}, end) == (
+        "chunks of 512 tokens and whole prompts both hold 9.00 requests per s, and no higher rate "
+        "was tried"
+    )
+
+
+def test_what_chunking_buys_takes_the_rates_of_its_page() -> None:
+    words = chunking_words({512: holding(9.0)}, holding(3.0), rate_words="{:.0f}".format)
+    assert words.endswith(": 9 against 3")

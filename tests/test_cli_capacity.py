@@ -3,14 +3,19 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from s11 import capacity_command
 from s11.capacity import CapacityTargets, at_rate, highest_rate
 from s11.capacity_by_chunk import with_step_tokens
+from s11.cli import main
 from s11.experiment import Experiment
+from s11.sweep_outcomes import WorkersGoneError
 from tests.command_line import Command, printed, refusal
 from tests.evenly import evenly
 
@@ -34,6 +39,13 @@ def described(tmp_path: Path) -> tuple[str, Experiment]:
     return str(path), experiment
 
 
+def sized(experiment: Experiment, size: int | None) -> Experiment:
+    """With a chunk size, or with the scheduler of whole prompts."""
+    if size is None:
+        return replace(experiment, policy="whole_prompt")
+    return with_step_tokens(experiment, size)
+
+
 BOUNDS = ("--scheduling-delay-p50-ms", "10", "--high-per-s", "10000")
 
 
@@ -45,14 +57,16 @@ def test_json_tells_what_the_search_finds(
         shown("capacity", "--experiment", path, *BOUNDS, "--chunk-sizes", "16,64", "--json")
     )
     assert data["experiment"] == experiment.to_dict()
-    assert [found["chunk_tokens"] for found in data["capacities"]] == [16, 64]
+    assert [(found["chunk_tokens"], found["whole_prompts"]) for found in data["capacities"]] == [
+        (16, False), (64, False), (None, True),
+    ]  # fmt: skip
     targets = CapacityTargets(itl_p99_ms=50, scheduling_delay_p50_ms=10)
     for found in data["capacities"]:
         size = found["chunk_tokens"]
         assert found["targets"] == {"itl_p99_ms": 50, "scheduling_delay_p50_ms": 10}
         assert found["refused"] is None
         own = highest_rate(
-            lambda rate, size=size: with_step_tokens(  # type: ignore[misc]
+            lambda rate, size=size: sized(  # type: ignore[misc]
                 Experiment(
                     workload=at_rate(experiment.workload, rate),
                     limits=experiment.limits,
@@ -64,7 +78,7 @@ def test_json_tells_what_the_search_finds(
             high_per_s=10_000,
         )
         assert own.highest_per_s is not None
-        # Both are within 2 % below the same limit, from different first rates.
+        # Both are within 2% below the same limit, from different first rates.
         assert found["highest_per_s"] == pytest.approx(own.highest_per_s, rel=0.0201)
         assert {point["holds"] for point in found["points"]} == {True, False}
 
@@ -81,6 +95,7 @@ def test_csv_has_a_row_for_each_tried_rate_under_each_target(
     assert len(tight) + len(loose) == len(rows)
     # Every token but a request's first comes after a millisecond.
     assert {row["itl_p99_ms"] for row in rows} == {"1.0"}
+    assert {row["whole_prompts"] for row in rows} == {"False"}  # as the scenario is: chunked
     assert {row["holds"] for row in tight} == {"False"}
     assert {row["holds"] for row in loose} == {"True", "False"}
     highest = [row for row in loose if row["highest"] == "True"]
@@ -104,6 +119,59 @@ def test_the_table_and_its_sentences(shown: Command, described: tuple[str, Exper
     )
     assert "requests per s hold P99 ITL 2 ms and a median scheduling delay of 10 ms; at " in text
     assert "61 requests end before a small overload shows" in text
+
+
+def test_whole_prompts_have_a_row_and_what_chunking_buys_is_said(
+    shown: Command, described: tuple[str, Experiment]
+) -> None:
+    """At a millisecond a step a whole prompt of 40 tokens takes one, in chunks of 8 five."""
+    asked = ("capacity", "--experiment", described[0], *BOUNDS, "--chunk-sizes", "8")
+    text = shown(*asked)
+    assert "  whole prompts  " in text
+    assert "Chunk size 8: " in text
+    assert "\nWhole prompts: " in text
+    assert "\nAt P99 ITL 50 ms, whole prompts hold " in text
+    rows = list(csv.DictReader(io.StringIO(shown(*asked, "--csv"))))
+    highest = {row["whole_prompts"]: row for row in rows if row["highest"] == "True"}
+    assert (highest["True"]["chunk_tokens"], highest["False"]["chunk_tokens"]) == ("", "8")
+    assert float(highest["True"]["rate_per_s"]) > 3 * float(highest["False"]["rate_per_s"])
+
+
+def test_a_search_of_whole_prompts_alone_says_so(
+    shown: Command, described: tuple[str, Experiment]
+) -> None:
+    text = shown("capacity", "--experiment", described[0], *BOUNDS, "--no-chunking", "--json")
+    (found,) = json.loads(text)["capacities"]
+    assert (found["chunk_tokens"], found["whole_prompts"]) == (None, True)
+
+
+@pytest.mark.parametrize("source", ["listed", "drawn"])
+def test_jobs_give_the_same_bytes(
+    shown: Command, described: tuple[str, Experiment], source: str
+) -> None:
+    drawn = ("--traffic", "openchat", "--requests", "40")
+    load = ("--experiment", described[0]) if source == "listed" else drawn
+    asked = ("capacity", *load, *BOUNDS, "--chunk-sizes", "16,64", "--itl-p99-ms", "5,50", "--json")
+    assert shown(*asked, "--jobs", "2") == shown(*asked)
+
+
+def test_workers_that_are_gone_are_one_line(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    described: tuple[str, Experiment],
+) -> None:
+    class Gone:
+        def __init__(self, **_: Any) -> None: ...
+
+        def __call__(self, *_: Any) -> Any:
+            raise WorkersGoneError("workers: none begins (exit code 1)")
+
+    monkeypatch.setattr(capacity_command, "ProcessPool", Gone)
+    asked = ("capacity", "--experiment", described[0], "--chunk-sizes", "16", "--jobs", "2")
+    assert main(asked) == 1
+    printed_both = capsys.readouterr()
+    assert printed_both.err == "s11: workers: none begins (exit code 1)\n"
+    assert printed_both.out == ""
 
 
 def test_drawn_traffic_needs_no_rate_of_its_own(shown: Command) -> None:
@@ -141,6 +209,9 @@ def test_a_policy_without_chunks_has_no_sizes(
         (["--itl-p99-ms", ""], "itl_p99_ms: '' is not a number above 0"),
         (["--chunk-sizes", "0"], "chunk_sizes: 0 is not a whole number from 1 to 16,777,216"),
         (["--chunk-sizes", ",".join(["1"] * 101)], "101 values are too many (allowed: 100)"),
+        (["--chunk-sizes", "9", "--jobs", "0"], "jobs: 0 is not a whole number from 1 to 256"),
+        (["--chunk-sizes", "9", "--jobs", "257"], "jobs: 257 is not a whole number from 1 to 256"),
+        (["--jobs", "2"], "jobs: 2 does not go with a single search (allowed: with --chunk-sizes)"),
         (["--scheduling-delay-p50-ms", "nan"], "scheduling_delay_p50_ms: nan is not a number"),
         (["--relative-precision", "2"], "relative_precision: 2.0 is not a number from 0.0001 to 1"),
         (["--csv", "--json"], "not allowed with argument"),

@@ -100,6 +100,56 @@ def test_html_of_traffic(run: Command, tmp_path: Path) -> None:
     assert '"figure":"traffic-over-time"' in page
 
 
+@pytest.mark.parametrize(
+    ("more", "names"),
+    [
+        (("--against", "chunking-off"), ("A: Whole prompts", "B: Chunked")),
+        (("--against", "prefill_first"), ("A: Prefill first", "B: Chunked")),
+        (
+            ("--policy", "vllm_v1", "--against", "chunking-off"),
+            ("A: vLLM V1, chunking off", "B: vLLM V1"),
+        ),
+        (
+            ("--policy", "vllm_v1", "--no-chunking", "--against", "vllm_v1"),
+            ("A: vLLM V1", "B: vLLM V1, chunking off"),
+        ),
+    ],
+)
+def test_html_of_a_run_against_another(
+    run: Command, tmp_path: Path, more: tuple[str, ...], names: tuple[str, str]
+) -> None:
+    """The other is A, the run itself B, each with the figures that it has alone."""
+    path = tmp_path / "report.html"
+    run("export", "--format", "html", "--output", str(path), *SMALL, *more)
+    page = path.read_text(encoding="utf-8")
+    assert f"--against {more[-1]}" in page
+    for figure in ("traffic-cdf", "traffic-attainment", "traffic-over-time"):
+        assert f'"figure":"{figure}"' in page
+    assert [name for name in names if f">{name}</th>" in page] == list(names)
+    policy = () if more[0] == "--against" else more[:2]
+    of_whole = ("--no-chunking",)
+    sides = {
+        "chunking-off": ((*policy, *of_whole), policy),
+        "prefill_first": (("--policy", "prefill_first"), policy),
+        "vllm_v1": (policy, (*policy, *of_whole)),
+    }[more[-1]]
+    stalls = []
+    for options in sides:
+        metrics = json.loads(run("simulate", "--json", *SMALL, *options))["metrics"]
+        stalls.append(f"{metrics['longest_stall_ms']:,.3f}".rstrip("0").rstrip("."))
+    cells = "".join(f'<td class="number">{stall}</td>' for stall in stalls)
+    assert f"<td>Longest stall</td>{cells}" in page
+
+
+def test_html_of_traffic_against_whole_prompts(run: Command, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    traffic = ("--traffic", "fixed", "--rate-per-s", "10", "--requests", "20")
+    run("export", "--format", "html", "--output", str(path), *traffic, "--against", "whole_prompt")
+    page = path.read_text(encoding="utf-8")
+    assert "20 requests drawn with seed 0" in page
+    assert "A: Whole prompts" in page
+
+
 def test_a_command_names_files_without_their_folders() -> None:
     given = ["export", "--trace", "../traces/a b.csv", "--output=../x/out.html", "--seed", "3"]
     assert command(given) == ("python -m s11 export --trace 'a b.csv' --output=out.html --seed 3")
@@ -119,6 +169,17 @@ def test_refusals_write_nothing(refused: Command, tmp_path: Path) -> None:
         (("--format", "chrome", "--first-requests", "0", *to), "first_requests: 0"),
         (("--format", "chrome", "--from-s", "9", *to), "begin_ms: 9000 is after the run's end"),
         (("--format", "chrome", "--to-s", "nan", *to), "to_s: nan"),
+        (("--format", "csv", "--against", "chunking-off", *to), "against: does not go with the"),
+        (("--format", "html", "--against", "orca", *to), "against: 'orca' is not one of chunking-"),
+        (("--format", "html", "--against", "chunked", *to), "against: chunked is the run itself"),
+        (
+            ("--format", "html", "--no-chunking", "--against", "chunking-off", *to),
+            "against: chunking-off is the run itself (allowed: such as chunked, request_level,",
+        ),
+        (
+            ("--format", "html", "--kv-blocks", "99", "--against", "disaggregated", *to),
+            "kv_blocks: 99 is not simulated for the two workers",
+        ),
         (("--format", "csv", "--output", str(tmp_path)), "is a folder"),
         (("--format", "csv", "--output", str(path / "x" / "y")), "a folder that is not there"),
         (("--format", "csv", "--chunk-tokens", "0", *to), "chunk_tokens: 0"),

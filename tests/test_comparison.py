@@ -61,6 +61,7 @@ def test_metrics_and_their_best():
         "TTFT p99": ((1.0, 2.0), (True, False)),
         "ITL p50": ((1.0, 1.0), (False, False)),
         "ITL p99": ((2.0, 1.0), (False, True)),
+        "SLO attainment": ((0.5, 1.0), (False, True)),  # A's 2 ms are over its 1.5
         "Decode throughput": (
             (pytest.approx(5000 / 7), pytest.approx(5000 / 6)),
             (False, True),
@@ -68,7 +69,24 @@ def test_metrics_and_their_best():
         "Preemptions": ((0.0, 0.0), (False, False)),
         "Makespan": ((7.0, 6.0), (False, True)),
     }
+    assert found["SLO attainment"].texts == ("50.0%", "100.0%")
     assert found["Decode throughput"].texts == ("714 tok/s", "833 tok/s")
+
+
+def test_attainment_holds_the_first_token_too_and_is_none_where_nobody_asks() -> None:
+    """L's first token comes after 2 ms in chunks, A's after 1 ms, as L's where it goes first."""
+
+    def shares(ttft_target_ms: float | None) -> tuple[float | None, ...]:
+        found = []
+        for one in runs("prefill_first", "chunked", chunk=2):
+            met = measure(one.result, itl_target_ms=1.5, ttft_target_ms=ttft_target_ms)
+            found.append(replace(one, metrics=met))
+        return rows(found)["SLO attainment"].values
+
+    assert shares(1.5) == (0.5, 0.5)  # A's stall, L's wait
+    assert shares(2.0) == (0.5, 1.0)
+    empty = ran(Experiment(workload=Workload(requests=(), streaming_users=2)))
+    assert rows([empty])["SLO attainment"].texts == ("none",)
 
 
 def test_ties_are_all_best():
@@ -83,6 +101,9 @@ def test_who_leaves_somebody_out_is_never_best():
     found = rows(both)
     assert found["TTFT p99"].texts[0] == "1 ms"  # A's alone
     assert not any(row.best[0] for row in found.values())
+    # Of A, L and B one is served, and within 1.5 ms; in chunks A's steps with two tokens of L's
+    # take 1 ms too, and B ends.
+    assert found["SLO attainment"].values == pytest.approx((1 / 3, 1.0))
     assert found["Requests not served"].values == (2.0, 0.0)
     told = compare(both)
     assert told.headline == "2 requests not served under Whole prompts"
@@ -99,7 +120,8 @@ def test_whose_figures_are_not_compared_is_said_and_one_alone_is_never_best():
         "Whole prompts leaves 2 requests out, so its figures are not compared."
     ]
     found = rows(both)
-    assert found.pop("Requests not served").best == (False, True)
+    for of_all in ("Requests not served", "SLO attainment"):
+        assert found.pop(of_all).best == (False, True)
     assert not any(any(row.best) for row in found.values())
     three = [*both, *runs("vllm_v1", requests=requests, budget=3, chunk=1)]
     assert rows(three)["TTFT p99"].best == (False, True, False)

@@ -44,6 +44,15 @@ def test_every_figure_has_a_row_and_every_row_its_own_name() -> None:
     assert set(SHARES) <= {field.name for field in fields(Metrics)}
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_who_takes_prompts_whole_has_no_chunk_cap(policy: str) -> None:
+    """Three schedulers take prompts whole whatever the limits say (Orca, early vLLM, batches)."""
+    whole = policy in ("whole_prompt", "request_level", "prefill_first")
+    rows = {name: value for name, value, _ in parameter_rows(Experiment(policy=policy))}
+    assert rows["Prompts may be cut"] == ("no" if whole else "yes")
+    assert ("Chunk cap of one prompt" in rows) == (not whole)
+
+
 def test_the_chapters_parameters() -> None:
     rows = parameter_rows(Experiment())
     for row in (

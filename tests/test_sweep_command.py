@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from s11 import Metrics, sweep_command
+from s11 import Metrics, exports, sweep_command
 from s11.cli import main
 from s11.sweep_files import write
 from s11.sweep_outcomes import Lost, WorkersGoneError
@@ -93,6 +93,60 @@ def test_files_of_both_formats_read_back_equal(run: Command, tmp_path: Path) -> 
     assert (tmp_path / "out.csv").read_text() == run(*options, "--csv")
     assert str(parquet["chunk_tokens"].dtype) == "Int64"
     assert str(parquet["tpot_p50_ms"].dtype) == "Float64"  # of one token no TPOT: nothing in it
+
+
+OTHERS: dict[str, bytes] = {
+    "notes.csv": b"name,ttft_ms\nmine,3\n",
+    "no-text.csv": bytes(range(256)) * 9,
+    "long.csv": b'"' + b"x" * 300_000,  # one field, longer than any that is read
+    "a-csv.parquet": b"longest_stall_ms,ttft_ms,makespan_ms,refused\n",
+    "cut.parquet": b"PAR1 and no end",
+    "broken.parquet": b"PAR1" + bytes(64) + b"\x20\0\0\0PAR1",  # of a foot that cannot be read
+    "other.parquet": exports.to_parquet({"ttft_ms": [1.0]}),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("resume", [(), ("--resume",)])
+def test_a_file_that_is_no_sweeps_result_is_left_as_it_is(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, resume: tuple[str, ...]
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(OTHERS[name])
+    line = refusal(capsys, *SHORT, *SIZES, "--output", str(path), *resume)
+    assert f"output: {name!r} is there and no sweep's result, and would be lost (allowed:" in line
+    assert path.read_bytes() == OTHERS[name]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("resume", [(), ("--resume",)])
+def test_an_earlier_result_or_an_empty_file_is_written_over(
+    run: Command, tmp_path: Path, ending: str, resume: tuple[str, ...]
+) -> None:
+    path = tmp_path / f"out.{ending}"
+    path.touch()
+    run("sweep", "--seeds", "1", "--traffic", "fixed", "--rate-per-s", "9", "--requests", "2",
+        "--output", str(path))  # fmt: skip
+    first = path.read_bytes()
+    run(*SHORT, *SIZES, "--output", str(path), *resume)
+    assert path.read_bytes() != first
+    read = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
+    assert read["longest_stall_ms"].tolist() == [7.0, 23.2]
+
+
+def test_a_file_that_cannot_be_read_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("mine")
+
+    def locked(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", locked)
+    line = refusal(capsys, *SHORT, *SIZES, "--output", str(path))
+    assert "output: out.csv cannot be read (Permission denied)" in line
 
 
 def test_jobs_give_the_same_rows(run: Command) -> None:

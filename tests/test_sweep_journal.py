@@ -97,6 +97,15 @@ def test_a_kill_anywhere_loses_at_most_the_point_under_way(
     assert [row["experiment"] for row in rows[1:]] == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_file_of_one_line_without_an_end_is_left_as_it_is(tmp_path: Path, resume: bool) -> None:
+    path = tmp_path / "journal"
+    path.write_bytes(b'{"format": "mine"}')
+    with pytest.raises(ValueError, match="is there and no sweep's journal, and would be lost"):
+        journal(path, resume=resume).begin(["a"])
+    assert path.read_bytes() == b'{"format": "mine"}'
+
+
 def test_what_was_lost_is_run_again_when_resumed(tmp_path: Path) -> None:
     class Losing:
         def __call__(self, *_: Any) -> Iterator[Any]:

@@ -41,13 +41,18 @@ def capacity_alt(info: CapacityInfo) -> str:
 
 
 def chunk_capacity_columns(info: ChunkCapacityInfo) -> dict[str, list[object]]:
-    """Return the highest rates as a table, a row for each set of targets and chunk size."""
-    columns: dict[str, list[object]] = {"targets": [], "chunk_tokens": [], "highest_per_s": []}
+    """Return the highest rates as a table, a row for each set of targets and chunk size.
+
+    Whole prompts have a row without a size where they were tried.
+    """
+    rows: list[tuple[object, ...]] = []
     for curve in info.curves:
         for size, rate in zip(curve.chunk_tokens, curve.highest_per_s, strict=True):
-            for name, cell in zip(columns, (curve.label, size, rate), strict=True):
-                columns[name].append(cell)
-    return columns
+            rows.append((curve.label, size, rate, False))
+        if curve.whole_prompts:
+            rows.append((curve.label, None, curve.whole_prompts.highest_per_s, True))
+    names = ("targets", "chunk_tokens", "highest_per_s", "whole_prompts")
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
 def chunk_capacity_alt(info: ChunkCapacityInfo) -> str:
@@ -55,12 +60,17 @@ def chunk_capacity_alt(info: ChunkCapacityInfo) -> str:
     told = []
     for curve in info.curves:
         if curve.best is None:
-            told.append(f"{curve.label}: no rate holds at any chunk size")
-            continue
-        rate = curve.highest_per_s[curve.best]
-        told.append(
-            f"{curve.label}: best at {count(curve.chunk_tokens[curve.best], 'token')}, "
-            f"up to {rate_words(rate or 0.0)} requests per s"
-        )
+            words = f"{curve.label}: no rate holds at any chunk size"
+        else:
+            rate = curve.highest_per_s[curve.best]
+            words = (
+                f"{curve.label}: best at {count(curve.chunk_tokens[curve.best], 'token')}, "
+                f"up to {rate_words(rate or 0.0)} requests per s"
+            )
+        if curve.whole_prompts:
+            rate = curve.whole_prompts.highest_per_s
+            whole = "no rate" if rate is None else f"up to {rate_words(rate)}"
+            words += f", with whole prompts {whole}"
+        told.append(words)
     head = f"Highest rate by chunk size. {info.title}. {'. '.join(info.caption)}."
     return f"{head} {'; '.join(told)}."

@@ -14,14 +14,29 @@ from s11.figures.traffic_capacity import ROOM, framed, nothing_tried
 from s11.figures.traffic_look import LINE_LOOKS, Look, legend_name
 from s11.words import count
 
+WHOLE = "whole prompts"
+WHOLE_AFTER = 2  # of the largest chunk size: where whole prompts stand on the axis
+WHOLE_DASH = "1px,4px"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholePrompts:
+    """The highest rate that holds without chunking; None: none does."""
+
+    highest_per_s: float | None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetCurve:
-    """For one set of targets, the highest rate that holds at each chunk size; None: none does."""
+    """For one set of targets, the highest rate that holds at each chunk size; None: none does.
+
+    whole_prompts: the same without chunking; None where that was not tried.
+    """
 
     label: str
     chunk_tokens: tuple[int, ...]
     highest_per_s: tuple[float | None, ...]
+    whole_prompts: WholePrompts | None = None
 
     @property
     def best(self) -> int | None:
@@ -61,7 +76,12 @@ def chunk_capacity_figure(info: ChunkCapacityInfo) -> Spec:
     """Return the Plotly spec; a ring is the best chunk size for its targets, a cross is none."""
     sizes = sorted({size for curve in info.curves for size in curve.chunk_tokens}) or [64, 128]
     rates = [rate for curve in info.curves for rate in curve.highest_per_s if rate is not None]
+    rates += [rate for _, rate in _whole(info) if rate is not None]
     marks, words = octaves(sizes[0], sizes[-1], most=8)
+    whole_at = WHOLE_AFTER * sizes[-1]
+    last = sizes[-1]
+    if _whole(info):
+        last, marks, words = whole_at, [*marks, whole_at], [*words, WHOLE.split()[0]]
     extra = ["best chunk size", "no rate holds"]
     names = [curve.label for curve in info.curves]
     spec = framed(
@@ -73,12 +93,13 @@ def chunk_capacity_figure(info: ChunkCapacityInfo) -> Spec:
             "best_tokens": {
                 c.label: None if c.best is None else c.chunk_tokens[c.best] for c in info.curves
             },
+            "whole_per_s": {curve.label: rate for curve, rate in _whole(info)},
         },
     )
     spec |= {
         "xaxis": axis(
             type="log",
-            range=[math.log10(sizes[0] / 1.2), math.log10(sizes[-1] * 1.2)],
+            range=[math.log10(sizes[0] / 1.2), math.log10(last * 1.2)],
             tickvals=marks,
             ticktext=words,
             title={"text": "chunk size (tokens)"},
@@ -88,7 +109,7 @@ def chunk_capacity_figure(info: ChunkCapacityInfo) -> Spec:
             title={"text": "highest rate that holds (requests per s)"},
             tickformat=",",
         ),
-        "annotations": []
+        "annotations": [*_whole_label(info, whole_at)]
         if any(curve.chunk_tokens for curve in info.curves)
         else [nothing_tried()],
     }
@@ -96,7 +117,60 @@ def chunk_capacity_figure(info: ChunkCapacityInfo) -> Spec:
         _target_line(curve, LINE_LOOKS[place % len(LINE_LOOKS)])
         for place, curve in enumerate(info.curves)
     ]
-    return {"data": [*data, *_best_and_none(info)], "layout": spec}
+    data += [
+        _whole_line(rate, sizes[0], whole_at, curve, LINE_LOOKS[place % len(LINE_LOOKS)])
+        for place, curve in enumerate(info.curves)
+        for rate in [curve.whole_prompts.highest_per_s if curve.whole_prompts else None]
+        if rate is not None
+    ]
+    return {"data": [*data, *_best_and_none(info, whole_at)], "layout": spec}
+
+
+def _whole(info: ChunkCapacityInfo) -> list[tuple[TargetCurve, float | None]]:
+    """Return the curves where whole prompts were tried, with their highest rate."""
+    return [(c, c.whole_prompts.highest_per_s) for c in info.curves if c.whole_prompts]
+
+
+def _whole_line(
+    rate_per_s: float, smallest: int, whole_at: int, curve: TargetCurve, look: Look
+) -> Spec:
+    """Return a dotted line at a rate of whole prompts, from its open mark over all chunk sizes."""
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": f"{legend_name(curve.label)}, {WHOLE}",
+        "showlegend": False,
+        "x": np.array([smallest, whole_at]),
+        "y": np.array([rate_per_s, rate_per_s]),
+        "line": {"color": look.colour, "width": 1.8, "dash": WHOLE_DASH},
+        "marker": {
+            "color": look.colour,
+            "size": [0, 11],
+            "symbol": f"{look.symbol}-open",
+            "line": {"width": 2},
+        },
+        "hovertemplate": f"{legend_name(curve.label)}<br>{WHOLE}: "
+        "up to %{y:,.2f}/s<extra></extra>",
+    }
+
+
+def _whole_label(info: ChunkCapacityInfo, whole_at: int) -> list[Spec]:
+    """Return what stands over the marks of whole prompts, if there are any."""
+    if not _whole(info):
+        return []
+    return [
+        {
+            "text": WHOLE,
+            "x": math.log10(whole_at * 1.17),
+            "xref": "x",
+            "xanchor": "right",
+            "y": 1,
+            "yref": "paper",
+            "yanchor": "top",
+            "showarrow": False,
+            "font": {"size": 13, "color": INK},
+        }
+    ]
 
 
 def _target_line(curve: TargetCurve, look: Look) -> Spec:
@@ -113,19 +187,20 @@ def _target_line(curve: TargetCurve, look: Look) -> Spec:
     }
 
 
-def _best_and_none(info: ChunkCapacityInfo) -> list[Spec]:
+def _best_and_none(info: ChunkCapacityInfo, whole_at: int) -> list[Spec]:
     """Return the rings around the best sizes, and crosses on the axis where no rate holds."""
     best = [
         (curve.chunk_tokens[curve.best], curve.highest_per_s[curve.best])
         for curve in info.curves
         if curve.best is not None
     ]
-    none = [
+    none: list[tuple[float, float]] = [
         (size, 0.0)
         for curve in info.curves
         for size, rate in zip(curve.chunk_tokens, curve.highest_per_s, strict=True)
         if rate is None
     ]
+    none += [(whole_at, 0.0) for _, rate in _whole(info) if rate is None]
     ring = {"symbol": "circle-open", "size": 16, "color": INK, "line": {"width": 2}}
     cross = {"symbol": "x-thin", "size": 8, "line": {"width": 2, "color": STALL_TEXT}}
     traces: list[Spec] = []
@@ -136,7 +211,7 @@ def _best_and_none(info: ChunkCapacityInfo) -> list[Spec]:
                     "type": "scatter",
                     "mode": "markers",
                     "name": name,
-                    "x": np.array([size for size, _ in points], np.int32),
+                    "x": np.array([size for size, _ in points], np.float64),
                     "y": np.array([rate for _, rate in points], np.float64),
                     "marker": marker,
                     "cliponaxis": False,

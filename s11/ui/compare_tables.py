@@ -27,7 +27,9 @@ CSS = """<style>
 MEANINGS = (
     "<b>ITL</b>: from one token of a request to its next. <b>Longest stall</b>: the greatest ITL "
     "of all. <b>TTFT</b>: from a request's arrival to its first token. <b>p50, p99</b>: half, and "
-    "99 of 100, are no greater. <b>Makespan</b>: from the start to the last step's end."
+    "99 of 100, are no greater. <b>SLO attainment</b>: the share of all requests that get all "
+    "their tokens, every ITL within the target. <b>Makespan</b>: from the start to the last "
+    "step's end."
 )
 
 LEFT_OUT: dict[str, str] = {
@@ -72,7 +74,7 @@ def metrics_html(runs: Sequence[EngineRun], rows: Sequence[MetricRow]) -> str:
 def metrics_columns(
     runs: Sequence[EngineRun], rows: Sequence[MetricRow]
 ) -> dict[str, list[object]]:
-    """Return the table as columns: numbers as they are, in ms, tokens a second, or counts."""
+    """Return the table as columns: numbers as they are: ms, shares, tokens a second, counts."""
     columns: dict[str, list[object]] = {"metric": [row.title for row in rows]}
     for number, run in enumerate(runs):
         columns[run.label] = [row.values[number] for row in rows]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from s11.capacity import Capacity, CapacityTargets, RatePoint
+from s11.capacity_words import chunking_words
 from s11.figures.traffic_capacity import (
     CapacityCurve,
     capacity_figure,
@@ -19,7 +23,9 @@ from s11.figures.traffic_capacity_words import (
     chunk_capacity_columns,
 )
 from s11.figures.traffic_chunk_capacity import (
+    WHOLE,
     TargetCurve,
+    WholePrompts,
     chunk_capacity_figure,
     chunk_capacity_info,
 )
@@ -44,10 +50,12 @@ from s11.ui.traffic_search import (
 from s11.ui.traffic_setup import Setup, Side
 from s11.ui.traffic_take_away import numbers
 from s11.ui.traffic_upload import uploaded
+from s11.ui.whole_prompts import WholeSearch, search_whole
 from s11.words import count, ms
 from s11.workload import Workload
 
 KEPT, SEARCHING = "traffic_capacity_kept", "traffic_capacity_searching"
+KEPT_WHOLE = "traffic_capacity_whole_kept"
 
 
 def capacity() -> None:
@@ -60,14 +68,17 @@ def capacity() -> None:
     found = st.session_state.get(KEPT)
     if not isinstance(found, Search) or found.asked != asked:
         found = st.session_state[KEPT] = Search(asked)
-    _run(found)
+    whole = st.session_state.get(KEPT_WHOLE)
+    if not isinstance(whole, WholeSearch) or whole.asked != asked:
+        whole = st.session_state[KEPT_WHOLE] = WholeSearch(asked)
+    _run(found, whole)
     if any(found.points.values()):
-        _found(found)
+        _found(found, whole)
     st.markdown(
-        f":small[Bounded: {len(CHUNK_SIZES)} chunk sizes, the first {MOST_REQUESTS:,} of the "
-        f"requests, {MAX_STEPS:,} steps a run, rates within {PRECISION:.0%}. A rate holds where "
-        "P99 ITL is within its target and the median request is first scheduled within 2 s of "
-        "its arrival (Agrawal et al., Sarathi-Serve, OSDI 2024).]"
+        f":small[Bounded: {len(CHUNK_SIZES)} chunk sizes and whole prompts, the first "
+        f"{MOST_REQUESTS:,} of the requests, {MAX_STEPS:,} steps a run, rates within "
+        f"{PRECISION:.0%}. A rate holds where P99 ITL is within its target and the median request "
+        "is first scheduled within 2 s of its arrival (Agrawal et al., Sarathi-Serve, OSDI 2024).]"
     )
     st.code(
         capacity_command(
@@ -94,11 +105,12 @@ def _asked() -> Setup:
     return replace(setup, side=side, source=setup.source.shortened(MOST_REQUESTS))
 
 
-def _run(found: Search) -> None:
+def _run(found: Search, whole: WholeSearch) -> None:
     """Lay the button, and search while it is on; each tried rate is kept at once."""
     place = st.empty()
-    if st.session_state.get(SEARCHING) != found.asked or found.finished:
-        if not found.finished:
+    finished = found.finished and whole.finished
+    if st.session_state.get(SEARCHING) != found.asked or finished:
+        if not finished:
             begun = any(found.points.values())
             place.button(
                 "Go on searching" if begun else "Search the highest rates",
@@ -112,19 +124,26 @@ def _run(found: Search) -> None:
     with place.container(border=True):
         bar = st.progress(0.0, text="Trying the first rate")
         st.button("Stop", key="traffic_stop", on_click=_set, args=(None,))
-    for size, point in search(found):
-        done = CHUNK_SIZES.index(size) / len(CHUNK_SIZES)
-        holds = "holds" if point.holds else "does not hold"
-        text = f"Chunks of {size:,}: {rate_words(point.rate_per_s)} requests/s {holds}"
-        bar.progress(done, text=text)
+    if not found.finished:
+        for size, point in search(found):
+            _tried(bar, CHUNK_SIZES.index(size), f"Chunks of {size:,}", point)
+    for point in search_whole(whole):
+        _tried(bar, len(CHUNK_SIZES), "Whole prompts", point)
     place.empty()
+
+
+def _tried(bar: DeltaGenerator, done: int, what: str, point: RatePoint) -> None:
+    """Tell of a tried rate."""
+    holds = "holds" if point.holds else "does not hold"
+    text = f"{what}: {rate_words(point.rate_per_s)} requests/s {holds}"
+    bar.progress(done / (len(CHUNK_SIZES) + 1), text=text)
 
 
 def _set(value: Setup | None) -> None:
     st.session_state[SEARCHING] = value
 
 
-def _found(found: Search) -> None:
+def _found(found: Search, whole: WholeSearch) -> None:
     """Show what was tried so far."""
     targets = targets_of(found.asked)
     chosen = targets[ITL_FACTORS.index(1.0)]
@@ -132,16 +151,20 @@ def _found(found: Search) -> None:
     capacities = {
         (each, size): found_of(found.points[size], each) for each in targets for size in sizes
     }
-    if not found.finished:
+    uncut = {each: found_of(whole.points, each) for each in targets if whole.finished}
+    if not (found.finished and whole.finished):
         st.markdown(f"**Not finished**: {count(len(sizes), 'chunk size')} so far.")
     first, *others = capacity_words(capacities, chosen)
     st.markdown(f"**{plain(first)}** {plain(' '.join(others))}")
+    if uncut:
+        st.markdown(plain(_what_chunking_buys(capacities, uncut, chosen)))
     caption = _caption(found)
     curves = [
         TargetCurve(
             label=f"P99 ITL {ms(each.itl_p99_ms)}",
             chunk_tokens=tuple(sizes),
             highest_per_s=tuple([capacities[each, size].highest_per_s for size in sizes]),
+            whole_prompts=WholePrompts(highest_per_s=uncut[each].highest_per_s) if uncut else None,
         )
         for each in targets
     ]
@@ -151,11 +174,14 @@ def _found(found: Search) -> None:
         spec, key="traffic_chunks", alt=chunk_capacity_alt(chunks), filename="s11-capacity-by-chunk"
     )
     numbers("highest rates", chunk_capacity_columns(chunks), spec)
+    tried_rates = [
+        CapacityCurve(label=f"{size:,} tokens", points=capacities[chosen, size].points)
+        for size in sizes
+    ]
+    if uncut:
+        tried_rates.append(CapacityCurve(label=WHOLE, points=uncut[chosen].points))
     tried = capacity_info(
-        [
-            CapacityCurve(label=f"{size:,} tokens", points=capacities[chosen, size].points)
-            for size in sizes
-        ],
+        tried_rates,
         targets=f"P99 ITL {ms(chosen.itl_p99_ms)}, median delay {ms(DELAY_MS)}",
         caption=caption,
     )
@@ -167,6 +193,23 @@ def _found(found: Search) -> None:
     )
     numbers("tried rates", capacity_columns(tried), spec)
     picture_control()
+
+
+def _what_chunking_buys(
+    capacities: Mapping[tuple[CapacityTargets, int], Capacity],
+    uncut: Mapping[CapacityTargets, Capacity],
+    chosen: CapacityTargets,
+) -> str:
+    """Return the best chunk size against whole prompts, a sentence for each target."""
+    sentences = []
+    for each in (chosen, *[other for other in uncut if other != chosen]):
+        words = chunking_words(
+            {size: one for (of, size), one in capacities.items() if of == each},
+            uncut[each],
+            rate_words=rate_words,
+        )
+        sentences.append(f"At a P99 ITL of {ms(each.itl_p99_ms)}, {words}.")
+    return " ".join(sentences)
 
 
 def _caption(found: Search) -> list[str]:

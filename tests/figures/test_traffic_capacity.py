@@ -1,6 +1,6 @@
 """The capacity pictures from made-up rates: values, spec, words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import plotly.graph_objects as go
@@ -20,6 +20,7 @@ from s11.figures.traffic_capacity_words import (
 )
 from s11.figures.traffic_chunk_capacity import (
     TargetCurve,
+    WholePrompts,
     chunk_capacity_figure,
     chunk_capacity_info,
 )
@@ -159,12 +160,58 @@ def test_the_words_and_the_table_by_chunk():
         "targets": ["P99 ITL 100 ms"] * 3 + ["P99 ITL 1 ms"] * 2,
         "chunk_tokens": [128, 512, 2048, 128, 512],
         "highest_per_s": [3.0, 6.0, 7.5, None, None],
+        "whole_prompts": [False] * 5,
     }
     assert chunk_capacity_alt(found) == (
         "Highest rate by chunk size. Best chunk size: 2,048 tokens. openchat. "
         "P99 ITL 100 ms: best at 2,048 tokens, up to 7.5 requests per s; "
         "P99 ITL 1 ms: no rate holds at any chunk size."
     )
+
+
+BOTH = (
+    replace(TIGHT, whole_prompts=WholePrompts(highest_per_s=None)),
+    replace(LOOSE, whole_prompts=WholePrompts(highest_per_s=9.0)),
+)
+
+
+def test_whole_prompts_stand_beside_the_sizes_with_a_line_over_all_of_them():
+    spec = chunk_capacity_figure(chunk_capacity_info(BOTH, caption=[]))
+    go.Figure(spec)
+    layout = spec["layout"]
+    assert layout["meta"]["whole_per_s"] == {"P99 ITL 25 ms": None, "P99 ITL 100 ms": 9.0}
+    at = layout["xaxis"]["tickvals"][-1]
+    assert layout["xaxis"]["ticktext"][-1] == "whole"
+    assert 2048 < at < 10 ** layout["xaxis"]["range"][1]
+    assert [note["text"] for note in layout["annotations"]] == ["whole prompts"]
+    line = next(t for t in spec["data"] if t["name"] == "P99 ITL 100 ms, whole prompts")
+    chunked = next(t for t in spec["data"] if t["name"] == "P99 ITL 100 ms")
+    assert (line["x"].tolist(), line["y"].tolist()) == ([128, at], [9.0, 9.0])
+    assert line["marker"]["size"][0] == 0  # an open mark at its end alone
+    assert line["marker"]["symbol"] == f"{chunked['marker']['symbol']}-open"
+    assert line["line"]["color"] == chunked["line"]["color"]
+    assert line["line"]["dash"] != chunked["line"]["dash"]
+    crosses = next(t for t in spec["data"] if t["name"] == "no rate holds")
+    assert crosses["x"].tolist() == [2048, at]
+    assert layout["yaxis"]["range"][1] > 9.0
+
+
+def test_without_whole_prompts_there_is_no_place_for_them():
+    spec = chunk_capacity_figure(chunk_capacity_info([TIGHT], caption=[]))
+    assert spec["layout"]["annotations"] == []
+    assert "whole" not in spec["layout"]["xaxis"]["ticktext"]
+    assert not [t for t in spec["data"] if "whole" in t["name"]]
+
+
+def test_the_words_and_the_table_of_whole_prompts():
+    found = chunk_capacity_info(BOTH, caption=[])
+    columns = chunk_capacity_columns(found)
+    assert columns["chunk_tokens"] == [128, 512, 2048, None, 128, 512, 2048, None]
+    assert columns["highest_per_s"] == [3.0, 2.0, None, None, 3.0, 6.0, 7.5, 9.0]
+    assert columns["whole_prompts"] == [False, False, False, True] * 2
+    alt = chunk_capacity_alt(found)
+    assert "best at 128 tokens, up to 3.0 requests per s, with whole prompts no rate; " in alt
+    assert alt.endswith("up to 7.5 requests per s, with whole prompts up to 9.0.")
 
 
 @pytest.mark.parametrize(("rate", "words"), [(0.849, "0.85"), (6.43, "6.4"), (1234.0, "1,234")])

@@ -432,7 +432,7 @@ def test_capacity_says_what_it_has_not_and_what_it_found(page):
     assert not app.error
     assert "A P99 ITL of 50 ms holds" in words(app)
     assert meta(app, 0)["figure"] == "traffic-chunk-capacity"
-    assert len(meta(app, 1)["highest_per_s"]) == len(CHUNK_SIZES)
+    assert len(meta(app, 1)["highest_per_s"]) == len(CHUNK_SIZES) + 1  # and whole prompts
     app.number_input(key="seed").set_value(1).run()  # other requests: not searched yet
     assert app.get("plotly_chart") == []
     assert app.button(key="traffic_search").label == "Search the highest rates"
