@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from s11.capacity import Capacity, CapacityTargets, RatePoint
+from s11.capacity import Capacity, CapacityTargets
 from s11.capacity_words import chunking_words
 from s11.figures.traffic_capacity import (
     CapacityCurve,
@@ -41,6 +40,7 @@ from s11.ui.traffic_search import (
     MAX_STEPS,
     MOST_REQUESTS,
     PRECISION,
+    SEARCHED,
     Search,
     capacity_words,
     found_of,
@@ -50,12 +50,10 @@ from s11.ui.traffic_search import (
 from s11.ui.traffic_setup import Setup, Side
 from s11.ui.traffic_take_away import numbers
 from s11.ui.traffic_upload import uploaded
-from s11.ui.whole_prompts import WholeSearch, search_whole
 from s11.words import count, ms
 from s11.workload import Workload
 
 KEPT, SEARCHING = "traffic_capacity_kept", "traffic_capacity_searching"
-KEPT_WHOLE = "traffic_capacity_whole_kept"
 
 
 def capacity() -> None:
@@ -68,12 +66,9 @@ def capacity() -> None:
     found = st.session_state.get(KEPT)
     if not isinstance(found, Search) or found.asked != asked:
         found = st.session_state[KEPT] = Search(asked)
-    whole = st.session_state.get(KEPT_WHOLE)
-    if not isinstance(whole, WholeSearch) or whole.asked != asked:
-        whole = st.session_state[KEPT_WHOLE] = WholeSearch(asked)
-    _run(found, whole)
+    _run(found)
     if any(found.points.values()):
-        _found(found, whole)
+        _found(found)
     st.markdown(
         f":small[Bounded: {len(CHUNK_SIZES)} chunk sizes and whole prompts, the first "
         f"{MOST_REQUESTS:,} of the requests, {MAX_STEPS:,} steps a run, rates within "
@@ -105,12 +100,11 @@ def _asked() -> Setup:
     return replace(setup, side=side, source=setup.source.shortened(MOST_REQUESTS))
 
 
-def _run(found: Search, whole: WholeSearch) -> None:
+def _run(found: Search) -> None:
     """Lay the button, and search while it is on; each tried rate is kept at once."""
     place = st.empty()
-    finished = found.finished and whole.finished
-    if st.session_state.get(SEARCHING) != found.asked or finished:
-        if not finished:
+    if st.session_state.get(SEARCHING) != found.asked or found.finished:
+        if not found.finished:
             begun = any(found.points.values())
             place.button(
                 "Go on searching" if begun else "Search the highest rates",
@@ -124,26 +118,19 @@ def _run(found: Search, whole: WholeSearch) -> None:
     with place.container(border=True):
         bar = st.progress(0.0, text="Trying the first rate")
         st.button("Stop", key="traffic_stop", on_click=_set, args=(None,))
-    if not found.finished:
-        for size, point in search(found):
-            _tried(bar, CHUNK_SIZES.index(size), f"Chunks of {size:,}", point)
-    for point in search_whole(whole):
-        _tried(bar, len(CHUNK_SIZES), "Whole prompts", point)
+    for size, point in search(found):
+        what = WHOLE.capitalize() if size is None else f"Chunks of {size:,}"
+        holds = "holds" if point.holds else "does not hold"
+        text = f"{what}: {rate_words(point.rate_per_s)} requests/s {holds}"
+        bar.progress(SEARCHED.index(size) / len(SEARCHED), text=text)
     place.empty()
-
-
-def _tried(bar: DeltaGenerator, done: int, what: str, point: RatePoint) -> None:
-    """Tell of a tried rate."""
-    holds = "holds" if point.holds else "does not hold"
-    text = f"{what}: {rate_words(point.rate_per_s)} requests/s {holds}"
-    bar.progress(done / (len(CHUNK_SIZES) + 1), text=text)
 
 
 def _set(value: Setup | None) -> None:
     st.session_state[SEARCHING] = value
 
 
-def _found(found: Search, whole: WholeSearch) -> None:
+def _found(found: Search) -> None:
     """Show what was tried so far."""
     targets = targets_of(found.asked)
     chosen = targets[ITL_FACTORS.index(1.0)]
@@ -151,8 +138,9 @@ def _found(found: Search, whole: WholeSearch) -> None:
     capacities = {
         (each, size): found_of(found.points[size], each) for each in targets for size in sizes
     }
-    uncut = {each: found_of(whole.points, each) for each in targets if whole.finished}
-    if not (found.finished and whole.finished):
+    whole = found.points[None] if found.finished else []
+    uncut = {each: found_of(whole, each) for each in targets if whole}
+    if not found.finished:
         st.markdown(f"**Not finished**: {count(len(sizes), 'chunk size')} so far.")
     first, *others = capacity_words(capacities, chosen)
     st.markdown(f"**{plain(first)}** {plain(' '.join(others))}")

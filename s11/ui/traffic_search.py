@@ -21,6 +21,7 @@ from s11.ui.traffic_setup import Setup
 from s11.words import count, ms
 
 CHUNK_SIZES = (128, 256, 512, 1_024, 2_048, 4_096)
+SEARCHED: tuple[int | None, ...] = (*CHUNK_SIZES, None)  # None: whole prompts
 ITL_FACTORS = (0.5, 1.0, 2.0)
 DELAY_MS = 2_000.0
 PRECISION = 0.05
@@ -33,11 +34,11 @@ MAX_STEPS = 500_000
 class Search:
     """What one session has tried of one setting.
 
-    points: by chunk size, for all targets together.
+    points: by chunk size, None for whole prompts, for all targets together.
     """
 
     asked: Setup
-    points: dict[int, list[RatePoint]] = field(default_factory=dict)
+    points: dict[int | None, list[RatePoint]] = field(default_factory=dict)
     finished: bool = False
 
 
@@ -60,21 +61,22 @@ def precision_words(requests: int) -> str:
     )
 
 
-def search(found: Search) -> Iterator[tuple[int, RatePoint]]:
-    """Try rates until every chunk size's highest is known; go on where it was left.
+def search(found: Search) -> Iterator[tuple[int | None, RatePoint]]:
+    """Try rates until every chunk size's highest is known, and that of whole prompts.
+
+    It goes on where it was left.
 
     Raises:
         ValueError: a setting that cannot run.
     """
     asked = found.asked
     first_per_s = FIRST_PER_S
-    for size in CHUNK_SIZES:
+    for size in SEARCHED:
         points = found.points.setdefault(size, [])
-        sized = replace(asked, side=replace(asked.side, chunk_tokens=size))
         for targets in targets_of(asked):
             known = _uncut(points)
             rates = tried_rates(
-                partial(_experiment, sized),
+                partial(searched, asked, size),
                 targets,
                 low_per_s=LOW_PER_S,
                 high_per_s=HIGH_PER_S,
@@ -102,8 +104,11 @@ def _in_turn(rates: Iterator[RatePoint]) -> Iterator[RatePoint]:
         yield point
 
 
-def _experiment(sized: Setup, rate_per_s: float) -> Experiment:
-    return sized.experiment(at_rate(sized.source, rate_per_s))
+def searched(asked: Setup, chunk_tokens: int | None, rate_per_s: float) -> Experiment:
+    """Return the experiment at a rate; for None, prompts are whole and no step has a limit."""
+    sized = replace(asked, side=replace(asked.side, chunk_tokens=chunk_tokens))
+    experiment = sized.experiment(at_rate(asked.source, rate_per_s))
+    return experiment.chunking_off() if chunk_tokens is None else experiment
 
 
 def found_of(points: list[RatePoint], targets: CapacityTargets) -> Capacity:

@@ -10,9 +10,18 @@ from s11.cli import _parser
 from s11.commands import experiment_from
 from s11.ui import traffic_runs
 from s11.ui.traffic_command import capacity_command
-from s11.ui.traffic_search import CHUNK_SIZES, FIRST_PER_S, HIGH_PER_S, PRECISION, targets_of
+from s11.ui.traffic_search import (
+    CHUNK_SIZES,
+    FIRST_PER_S,
+    HIGH_PER_S,
+    PRECISION,
+    Search,
+    found_of,
+    search,
+    searched,
+    targets_of,
+)
 from s11.ui.traffic_setup import DrawnTraffic, Setup, Side
-from s11.ui.whole_prompts import WholeSearch, search_whole, without_chunking
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,22 +42,22 @@ def setup(policy: str = "chunked") -> Setup:
 
 @pytest.mark.parametrize("policy", ["chunked", "vllm_v1", "sglang", "slo_adaptive"])
 def test_prompts_are_whole_and_no_budget_keeps_them_out(policy: str):
-    experiment = without_chunking(setup(policy), 7.0)
+    experiment = searched(setup(policy), None, 7.0)
     assert not experiment.chunking
     assert experiment.limits.token_budget is None
     assert experiment.limits.max_seqs == 64
     assert experiment.workload == traffic_runs.at_rate(setup().source, 7.0)
 
 
-def test_it_finds_what_the_commands_search_finds_and_goes_on_where_it_stopped():
+def test_it_finds_what_the_commands_search_finds():
     asked = setup()
-    whole = WholeSearch(asked)
-    tried = list(search_whole(whole))
+    whole = Search(asked)
+    tried = [point for size, point in search(whole) if size is None]
     assert whole.finished
-    assert whole.points == tried
+    assert whole.points[None] == tried
     command = capacity_command(asked, chunk_sizes=(128,), itl_p99_ms=(50.0,), trace_name="TRACE")
     told = experiment_from(_parser().parse_args(command.split(" ")[3:]))
-    assert told.chunking_off().limits == without_chunking(asked, 7.0).limits
+    assert told.chunking_off().limits == searched(asked, None, 7.0).limits
     for found in capacity_by_chunk(
         lambda rate: asked_at(asked, rate),
         (None,),
@@ -57,14 +66,8 @@ def test_it_finds_what_the_commands_search_finds_and_goes_on_where_it_stopped():
         high_per_s=HIGH_PER_S,
         relative_precision=PRECISION,
     ):
-        mine = [point.judged(found.capacity.targets) for point in tried]
-        assert found.capacity.highest in mine
-    part = WholeSearch(asked)
-    for _, _ in zip(search_whole(part), range(3), strict=False):
-        pass
-    assert not part.finished
-    kept = list(part.points)
-    assert kept + list(search_whole(part)) == tried
+        mine = found_of(tried, found.capacity.targets).highest_per_s
+        assert mine == pytest.approx(found.capacity.highest_per_s, rel=2 * PRECISION)
 
 
 def asked_at(asked: Setup, rate_per_s: float):
