@@ -80,7 +80,7 @@ def search(found: Search) -> Iterator[tuple[int | None, RatePoint]]:
                 targets,
                 low_per_s=LOW_PER_S,
                 high_per_s=HIGH_PER_S,
-                first_per_s=first_per_s,
+                first_per_s=FIRST_PER_S if size is None else first_per_s,
                 relative_precision=PRECISION,
                 max_steps=MAX_STEPS,
                 known=known,
