@@ -64,6 +64,11 @@ def refuse_unread(experiment: Experiment, given: Mapping[str, Any]) -> None:
                 f"{name}: {given[name]} would do nothing with the scheduler "
                 f"{', '.join(policies)} (allowed: with {', '.join(readers)})"
             )
+    if "token_budget" in given and "chunk_sizes" in given and experiment.policy != "sglang":
+        raise ValueError(
+            f"token_budget: {given['token_budget']} would do nothing beside chunk_sizes, which "
+            "bound a whole step (allowed: one of the two)"
+        )
     # vLLM with chunking off refuses what is longer than the cap, so it reads the cap.
     if "chunk_tokens" in given and not experiment.limits.chunking and set(policies) != {"vllm_v1"}:
         raise ValueError(

@@ -54,6 +54,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Command:
         ("simulate --engine sglang-8k --link-latency-ms 3", "link_latency_ms: 3.0 would do"),
         ("capacity --policy prefill_first --chunk-tokens 9", "with the scheduler prefill_first"),
         ("capacity --chunk-sizes 9 --chunk-tokens 9", "beside chunk_sizes (allowed: one of"),
+        ("capacity --chunk-sizes 99 --token-budget 99", "beside chunk_sizes, which bound a whole"),
         ("capacity --policy vllm_v1 --no-chunking --chunk-sizes 9", "no_chunking: True would do"),
         ("sweep --chunk-tokens 9", "chunk_tokens: 9 would do nothing in a sweep over chunk sizes"),
         ("sweep --chunk-tokens 9 --jobs 2", "(allowed: with --smallest or --chunk-tokens-list"),
