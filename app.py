@@ -12,12 +12,14 @@ from s11.ui.accessible import accessible_frame
 from s11.ui.frame import freeze_start_up_objects, page_frame
 from s11.ui.guard import hide_error_details, run_guarded
 from s11.ui.history import keep_history
+from s11.ui.shortcuts import keep_shortcuts, shortcuts_switch
 
 hide_error_details()
 st.set_page_config(page_title="s11: chunked prefill", page_icon="assets/favicon.png", layout="wide")
 page_frame()
 accessible_frame()
 keep_history()
+keep_shortcuts()
 # A page's address is its file's name: until this has run once, a server knows no other.
 page = st.navigation(
     {
@@ -59,3 +61,4 @@ page = st.navigation(
 st.set_page_config(page_title=f"{page.title} · s11")
 freeze_start_up_objects()
 run_guarded(page)
+shortcuts_switch()

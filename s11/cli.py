@@ -91,7 +91,11 @@ def _parser() -> _Parser:
 
     sweep = add("sweep", help="run one scenario at many chunk sizes")
     _scenario_options(sweep)
-    sweep.add_argument("--smallest", type=Whole("smallest", 1, MAX_TOKENS), default=128)
+    sweep.add_argument(
+        "--smallest",
+        type=Whole("smallest", 1, MAX_TOKENS),
+        help=f"the smallest chunk size (default: {commands.DEFAULT_SMALLEST})",
+    )
     output = sweep.add_mutually_exclusive_group()
     output.add_argument("--csv", action="store_true", help="print CSV")
     output.add_argument("--json", action="store_true", help="print JSON")

@@ -19,6 +19,7 @@ from s11.cost_options import cost_from
 from s11.error_tables import errors_table
 from s11.experiment import Experiment
 from s11.explain import explain
+from s11.ignored_options import refuse_replaced, refuse_unread
 from s11.kv_pool import within_memory
 from s11.machine_words import machine_words
 from s11.metrics import measure
@@ -35,6 +36,7 @@ from s11.validation import validate as validate_folder
 from s11.workload import Request, chapter_scenario
 
 MAX_STEPS = 5_000_000
+DEFAULT_SMALLEST = 128
 CHECKED_CHUNK_SIZES = (1, 3, 7, 64, 100, 128, 255, 256, 511, 512)
 CHECKED_TOKENS = 512
 REPORT_PROMPT_TOKENS = 32_768
@@ -59,6 +61,7 @@ def experiment_from(
         ValueError: options that contradict each other, or values out of range.
     """
     given = {name: value for name, value in vars(options).items() if value is not None}
+    refuse_replaced(given)
     source = source or source_from(options)
     experiment = Experiment()
     if "experiment" in vars(options) and options.experiment is not None:
@@ -103,6 +106,7 @@ def experiment_from(
         hand_over=changed(experiment.hand_over),
         **{name: given[name] for name in PLAIN_OPTIONS if name in given},
     )
+    refuse_unread(described, given)
     if "no_chunking" in given:
         described = described.chunking_off()
     within_memory(described)
@@ -201,6 +205,7 @@ def sweep(options: argparse.Namespace) -> int:
 
     Or at what the options list, on the workers that they name.
     """
+    _refuse_swept(options)
     source = source_from(options)
     experiment = experiment_from(options, source)
     if sweep_command.is_asked(options):
@@ -224,8 +229,19 @@ def sweep(options: argparse.Namespace) -> int:
     return 0
 
 
-def _doubled(experiment: Experiment, smallest: int) -> tuple[int, ...]:
+def _refuse_swept(options: argparse.Namespace) -> None:
+    """Refuse a chunk size beside a sweep over chunk sizes, which a sweep without lists is."""
+    listed = any(getattr(options, name) is not None for name in sweep_command.LISTS)
+    if options.chunk_tokens is not None and not listed:
+        raise ValueError(
+            f"chunk_tokens: {options.chunk_tokens} would do nothing in a sweep over chunk sizes "
+            "(allowed: with --smallest or --chunk-tokens-list instead)"
+        )
+
+
+def _doubled(experiment: Experiment, smallest: int | None) -> tuple[int, ...]:
     """Return chunk sizes from the smallest, doubling, up to the whole prompt."""
+    smallest = DEFAULT_SMALLEST if smallest is None else smallest
     if experiment.policy not in CHUNKING:
         raise ValueError(
             f"policy: {experiment.policy!r} has no chunk size to sweep "

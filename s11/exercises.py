@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+import re
 from dataclasses import dataclass
 
 from s11.costs import LinearCost
 from s11.quiz import Answer, PageLink
+from s11.words import quoted
+
+MOST_TYPED = 1_000_000_000
+TIMES_FROM, MANY_TIMES = 10, 1_000
+SEPARATED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +101,28 @@ class Exercise:
     moral: str
 
 
+def typed_number(quantity: Quantity, text: str) -> float | None:
+    """Return the number that was typed for a quantity, None where nothing was.
+
+    Thousands may be separated, as they are on the page: 2,488; so may a power of ten be: 1e9.
+
+    Raises:
+        ValueError: no number of its kind from 0 to 1,000,000,000, in one sentence.
+    """
+    told = text.strip()
+    if not told:
+        return None
+    value = math.nan
+    with contextlib.suppress(ValueError):
+        value = float(told.replace(",", "") if SEPARATED.fullmatch(told) else told)
+    if not 0 <= value <= MOST_TYPED or (quantity.counted and not value.is_integer()):
+        kind = "whole number" if quantity.counted else "number"
+        raise ValueError(
+            f"{quantity.label}: {quoted(told)} is not a {kind} from 0 to {MOST_TYPED:,}"
+        )
+    return value
+
+
 def judge(quantity: Quantity, typed: float) -> Judged:
     """Judge a prediction without giving the answer away where it is wrong."""
     answer = quantity.answer
@@ -108,10 +138,19 @@ def judge(quantity: Quantity, typed: float) -> Judged:
         return Judged(False, quantity.never_above)
     if not answer:
         return Judged(False, "too many.")
-    how = "large" if typed > answer else "small"
+    return Judged(False, _how_far_off(answer, typed))
+
+
+def _how_far_off(answer: float, typed: float) -> str:
+    how, factor = "large" if typed > answer else "small", typed / answer
+    if factor > MANY_TIMES:
+        return "more than a thousand times too large."
+    if factor >= TIMES_FROM:
+        return f"too large: about {factor:,.0f} times the right value."
     off = abs(typed - answer) / answer
-    return Judged(False, f"too {how}, by {off:.0%} of the right value." if off >= 0.01
-                  else f"a little too {how}.")  # fmt: skip
+    if off >= 0.01:
+        return f"too {how}, by {off:.0%} of the right value."
+    return f"a little too {how}."
 
 
 def shown(value: float, unit: str) -> str:

@@ -14,9 +14,12 @@ from s11.words import count, ms, times
 
 
 def explain(
-    experiment: Experiment, result: Result, metrics: Metrics, *, whole: Metrics
+    experiment: Experiment, result: Result, metrics: Metrics, *, whole: Metrics | None
 ) -> Explanation:
-    """Return what happened, from the result; `whole` are the figures with chunking off."""
+    """Return what happened, from the result.
+
+    whole: the figures with chunking off; None holds the result against nothing.
+    """
     requests = experiment.workload.requests
     if not requests:
         return Explanation(
@@ -83,7 +86,7 @@ def _one_step_prompt(experiment: Experiment, result: Result) -> bool:
 
 
 def _nobody_streams(
-    experiment: Experiment, result: Result, metrics: Metrics, whole: Metrics
+    experiment: Experiment, result: Result, metrics: Metrics, whole: Metrics | None
 ) -> Explanation:
     prompts = len(experiment.workload.requests)
     steps = count(_prefill_steps(result), "step")
@@ -92,17 +95,19 @@ def _nobody_streams(
         f"{'The prompt takes' if prompts == 1 else f'The {prompts:,} prompts take'} {steps} and "
         f"{first} after {ms(metrics.ttft_ms)}"
     )
-    if whole.ttft_ms is None:
+    if whole is None:
+        pass
+    elif whole.ttft_ms is None:
         sentence += "; with chunking off it would never run"
     elif whole.ttft_ms != metrics.ttft_ms:
         sentence += f"; with chunking off it would come after {ms(whole.ttft_ms)}"
-    moral = ""
-    if experiment.chunking and prompts == 1 and metrics.ttft_ms != whole.ttft_ms:
+    moral, whole_ttft_ms = "", whole and whole.ttft_ms
+    if experiment.chunking and prompts == 1 and whole_ttft_ms not in (None, metrics.ttft_ms):
         moral = " Without a stream to protect, chunking only costs."
     return Explanation(
         verdict=Verdict.NOBODY_STREAMS,
         headline="Nobody is streaming, so nothing can stall",
-        sentence=f"{sentence}.{moral if whole.ttft_ms is not None else ''}",
+        sentence=f"{sentence}.{moral}",
     )
 
 
@@ -115,7 +120,9 @@ def _longest_hold(result: Result) -> int:
     return longest
 
 
-def _stall(experiment: Experiment, result: Result, metrics: Metrics, whole: Metrics) -> Explanation:
+def _stall(
+    experiment: Experiment, result: Result, metrics: Metrics, whole: Metrics | None
+) -> Explanation:
     target, stall = experiment.itl_target_ms, metrics.longest_stall_ms or 0.0
     users = experiment.workload.streaming_users
     who = f"all {count(users, 'stream')}" if users > 1 else "the stream"
@@ -169,16 +176,16 @@ def _stall(experiment: Experiment, result: Result, metrics: Metrics, whole: Metr
     )
 
 
-def _against_whole(stall_ms: float, whole: Metrics) -> str:
+def _against_whole(stall_ms: float, whole: Metrics | None) -> str:
     """Return how much shorter the longest stall is than with chunking off, where it is."""
-    other_ms = whole.longest_stall_ms
+    other_ms = whole and whole.longest_stall_ms
     if not other_ms or not stall_ms or other_ms < 1.05 * stall_ms:
         return ""
     return f", {times(other_ms / stall_ms)} less than the {ms(other_ms)} with chunking off"
 
 
 def _smooth(
-    experiment: Experiment, result: Result, metrics: Metrics, whole: Metrics
+    experiment: Experiment, result: Result, metrics: Metrics, whole: Metrics | None
 ) -> Explanation:
     stall = metrics.longest_stall_ms or 0.0
     users = experiment.workload.streaming_users
@@ -208,12 +215,12 @@ def _smooth(
         size = f"at most {count(int(result.prefilling.slices.tokens.max()), 'prompt token')}"
         sentence = f"Each of {steps} carries {size} and a token for each of {count(users, 'user')}"
     sentence += f"; the longest wait of a stream is {ms(stall)}"
-    if whole.longest_stall_ms and whole.longest_stall_ms > stall * 1.05:
+    if whole and whole.longest_stall_ms and whole.longest_stall_ms > stall * 1.05:
         sentence += (
             f", {times(whole.longest_stall_ms / stall)} less than the "
             f"{ms(whole.longest_stall_ms)} of chunking off"
         )
-    if metrics.ttft_ms and whole.ttft_ms and metrics.ttft_ms > whole.ttft_ms:
+    if whole and metrics.ttft_ms and whole.ttft_ms and metrics.ttft_ms > whole.ttft_ms:
         more = f"{ms(metrics.ttft_ms - whole.ttft_ms)} more TTFT"
         if (whole.longest_stall_ms or 0.0) > stall:
             sentence += f". The long prompt pays for it with {more}"

@@ -8,19 +8,22 @@ from urllib.parse import urlencode
 
 ANSWERS = 4
 TOUR = {
-    1: "the freeze",
-    2: "why reordering can't fix it",
-    3: "divisible prefill",
-    4: "stall-free steps",
-    5: "what it costs",
-    6: "why mixing is efficient",
-    7: "choosing the size",
-    8: "the mask",
-    9: "absolute positions",
-    10: "what production does",
-    11: "what comes next",
+    1: "One long prompt freezes every stream",
+    2: "Reordering moves the wait, it cannot remove it",
+    3: "Prefill can be cut anywhere",
+    4: "Decodes first, the prompt gets what is left",
+    5: "What it costs: a later first token",
+    6: "Decodes ride along: the weights are read anyway",
+    7: "The target picks the chunk size",
+    8: "The mask: all of the cache, and a triangle",
+    9: "Positions count from the prompt's start",
+    10: "In production: engines as they come",
+    11: "What comes next",
 }
-"""The guided tour's scenes by number, as a link names them."""
+"""The headlines of the guided tour's scenes by number, as a link names them.
+
+The tour stands above this module; a test holds them against its registry.
+"""
 SIMULATOR = ""
 """The address of the app's first page, below the app's own."""
 

@@ -44,7 +44,7 @@ class SweepPoint:
     step_count: int
 
 
-def run(
+def run_experiments(
     experiments: Iterable[Experiment | Variant],
     *,
     map: Map = map,

@@ -22,6 +22,7 @@ COMMAND_LINE = {
     "cost_options",
     "error_tables",
     "export_command",
+    "ignored_options",
     "option_types",
     "report_tables",
     "sweep_command",

@@ -218,8 +218,7 @@ def test_as_a_program(root: Path) -> None:
 def test_every_knob_of_the_engine_reaches_it(figures: Figures) -> None:
     given = (
         "--policy sglang --mixed --prefill-interval 3 --block-size 8 --kv-blocks 4000 "
-        "--prefix-caching --reserve-full-prompt --max-model-len 9000 --align-first-chunk "
-        "--kv-bytes-per-token 7 --link-bytes-per-s 2000 --link-latency-ms 3"
+        "--prefix-caching --reserve-full-prompt --max-model-len 9000"
     )
     experiment = figures(*given.split())["experiment"]
     assert experiment["policy"] == "sglang"
@@ -235,8 +234,13 @@ def test_every_knob_of_the_engine_reaches_it(figures: Figures) -> None:
         "prefix_caching": True,
         "reserve_full_prompt": True,
         "max_model_len": 9000,
-        "align_first_chunk": True,
+        "align_first_chunk": False,
     }
+    way = "--kv-bytes-per-token 7 --link-bytes-per-s 2000 --link-latency-ms 3"
+    experiment = figures(
+        *f"--policy disaggregated --align-first-chunk --token-budget 900 {way}".split()
+    )["experiment"]
+    assert experiment["limits"]["align_first_chunk"] is True
     assert experiment["hand_over"] == {
         "kv_bytes_per_token": 7,
         "link_bytes_per_s": 2000,

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from s11.attention import Decoder, Fault, check_chunk_sizes
-from s11.exercises import Quantity, Slip, decimals, judge, shown
+from s11.exercises import Quantity, Slip, decimals, judge, shown, typed_number
 from s11.exercises_budget import BudgetNumbers, budget_exercise, solve_budget
 from s11.exercises_bug import CASES, BugNumbers, bug_exercise, solve_bug
 from s11.exercises_target import (
@@ -59,6 +59,56 @@ def test_what_is_forgotten_is_named_and_the_answer_is_not():
     for typed in (60.2, 50.1, 75.0, 25.0, 49.6):
         assert not judge(asked, typed).right
         assert "50 ms" not in judge(asked, typed).sentence
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        (0, "too small, by 100% of the right value."),
+        (499, "too large, by 898% of the right value."),  # 449 / 50
+        (500, "too large: about 10 times the right value."),
+        (50_000, "too large: about 1,000 times the right value."),
+        (50_001, "more than a thousand times too large."),
+        (1e9, "more than a thousand times too large."),
+    ],
+)
+def test_what_is_far_off_is_told_in_words_that_can_be_read(typed, sentence):
+    asked = Quantity(name="c", label="", unit="tokens", answer=50)
+    assert judge(asked, typed).sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2488", 2_488), (" 2,488 ", 2_488), ("1e9", 1_000_000_000), ("1,000,000,000", 1e9),
+        ("0", 0), ("2.488e3", 2_488), ("", None), ("  ", None),
+    ],
+)  # fmt: skip
+def test_numbers_are_read_as_people_write_them(text, value):
+    for unit in ("tokens", "ms"):
+        asked = Quantity(name="c", label="Chunk", unit=unit, answer=1)
+        assert typed_number(asked, text) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-1", "1000000001", "2e9", "nan", "inf", "1e400", "24,88", "2,4880", "twelve", "1 2",
+    ],
+)  # fmt: skip
+def test_what_is_no_number_of_the_range_is_refused(text):
+    chunk = Quantity(name="c", label="Largest chunk", unit="tokens", answer=1)
+    with pytest.raises(ValueError, match=f"^Largest chunk: “{text}” is not a whole number from 0 "
+                                         "to 1,000,000,000$"):  # fmt: skip
+        typed_number(chunk, text)
+    with pytest.raises(ValueError, match="is not a number from 0 to 1,000,000,000"):
+        typed_number(Quantity(name="c", label="TTFT", unit="ms", answer=1), text)
+
+
+def test_a_count_is_whole_and_a_time_need_not_be():
+    with pytest.raises(ValueError, match=r"“2\.5” is not a whole number"):
+        typed_number(Quantity(name="c", label="Chunk", unit="tokens", answer=1), "2.5")
+    assert typed_number(Quantity(name="c", label="Stall", unit="ms", answer=1), "2.5") == 2.5
 
 
 def test_nothing_is_a_right_answer_too():

@@ -189,6 +189,19 @@ def test_the_longest_of_the_steps_over_the_target_is_the_longest() -> None:
     assert "the longest that a stream waits for is 81 ms" in made.sentence
 
 
+@pytest.mark.parametrize("users", [0, 24])
+@pytest.mark.parametrize("chunk_tokens", [512, 4_096, 8_192])
+def test_held_against_nothing_it_names_no_figure_of_chunking_off(users, chunk_tokens) -> None:
+    workload = chapter_scenario(prompt_tokens=8_192, streaming_users=users)
+    limits = EngineLimits(chunk_tokens=chunk_tokens)
+    experiment = Experiment(workload=workload, limits=limits, cost=LinearCost())
+    result, metrics = simulate(experiment), figures(experiment)
+    made = explain(experiment, result, metrics, whole=None)
+    held = explain(experiment, result, metrics, whole=figures(experiment.chunking_off()))
+    assert (made.verdict, made.headline) == (held.verdict, held.headline)
+    assert not re.search("than the|with chunking off it|of chunking off|only costs", made.sentence)
+
+
 FIGURE = re.compile(r"([\d,]*\.?\d+(?:e-\d+)?) ms")
 
 

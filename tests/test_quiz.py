@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from s11.learn_scenes import SCENES
 from s11.quiz import TOUR, Answer, PageLink, Question, Score
 from s11.quiz_questions import questions
 
@@ -23,8 +24,11 @@ def test_six_questions_in_order_each_with_its_scene():
     # Divisible prefill; the mask; absolute positions; stall-free steps; the size; the cost.
     assert [each.scene for each in questions()] == [3, 8, 9, 4, 7, 5]
     assert question("size").scene_link.address == "./learn?scene=7"
-    assert question("size").scene_link.label.endswith("choosing the size")
-    assert sorted(TOUR) == list(range(1, 12))
+    assert question("size").scene_link.label.endswith("The target picks the chunk size")
+
+
+def test_the_tours_names_are_its_registrys():
+    assert {number: scene.headline for number, scene in enumerate(SCENES, start=1)} == TOUR
 
 
 def test_the_right_answer_is_given_away_by_nothing_but_what_it_says():

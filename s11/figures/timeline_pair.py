@@ -149,6 +149,11 @@ def pair_alt(info: PairInfo) -> str:
 
 def pair_columns(info: PairInfo) -> Mapping[str, Sequence[object]]:
     """Return the figures of both states as columns: a row for each figure."""
+    return figure_columns({side.name: side.metrics for side in (info.upper, info.lower)})
+
+
+def figure_columns(runs: Mapping[str, Metrics]) -> Mapping[str, Sequence[object]]:
+    """Return the figures of runs, by what each is called, as columns: a row for each figure."""
     names = {
         "longest_stall_ms": "longest stall (ms)",
         "ttft_ms": "TTFT (ms)",
@@ -159,10 +164,7 @@ def pair_columns(info: PairInfo) -> Mapping[str, Sequence[object]]:
     }
     return {
         "figure": list(names.values()),
-        **{
-            side.name: [getattr(side.metrics, name) for name in names]
-            for side in (info.upper, info.lower)
-        },
+        **{called: [getattr(run, name) for name in names] for called, run in runs.items()},
     }
 
 

@@ -78,8 +78,7 @@ def _target() -> None:
 
     def picture() -> None:
         given = state.prediction(exercise.name, numbers)
-        typed = given.typed.get("chunk") if given else None
-        yours = None if typed is None else int(typed)
+        yours = state.typed_chunk(exercise, given)
         curve = target_curve(solution, state.target_sweep(numbers), yours)
         spec = target_figure(curve)
         chart(spec, key="exercise-target", alt=target_alt(curve), filename="s11-exercise-target")

@@ -6,18 +6,20 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from s11.exercises import Exercise, Quantity, judge
+from s11.exercises import Exercise, Quantity, judge, typed_number
 from s11.ui import exercises_state as state
+from s11.ui.frame import plain
 
-MOST = 1_000_000_000
+MOST_CHARACTERS = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
     """One line of feedback."""
 
-    right: bool | None
+    right: bool | None  # None: nothing typed, or nothing that can be judged
     sentence: str
+    refused: bool = False
 
 
 def predictions(number: int, exercise: Exercise, numbers: object) -> None:
@@ -51,13 +53,7 @@ def told(exercise: Exercise, given: state.Prediction) -> list[Told]:
     """Return a line for each quantity and choice of an exercise."""
     lines = []
     for quantity in exercise.quantities:
-        typed = given.typed.get(quantity.name)
-        if typed is None:
-            lines.append(Told(None, f"**{quantity.label}**: no prediction yet."))
-            continue
-        judged = judge(quantity, float(typed))
-        word = "✓ right" if judged.right else "✗ not yet"
-        lines.append(Told(judged.right, f"**{quantity.label}**: {word}, {judged.sentence}"))
+        lines.append(_told(quantity, given.typed.get(quantity.name, "")))
     if exercise.choice:
         answers = exercise.choice.answers
         chosen = next((answer for answer in answers if answer.text == given.choice), None)
@@ -71,11 +67,28 @@ def told(exercise: Exercise, given: state.Prediction) -> list[Told]:
     return lines
 
 
+def _told(quantity: Quantity, text: str) -> Told:
+    try:
+        typed = typed_number(quantity, text)
+    except ValueError as error:
+        return Told(None, f"**{quantity.label}**: {plain(_reason(error))}.", refused=True)
+    if typed is None:
+        return Told(None, f"**{quantity.label}**: no prediction yet.")
+    judged = judge(quantity, typed)
+    word = "✓ right" if judged.right else "✗ not yet"
+    return Told(judged.right, f"**{quantity.label}**: {word}, {judged.sentence}")
+
+
+def _reason(error: ValueError) -> str:
+    """Return a refusal without the field's name, which stands before it."""
+    return str(error).partition(": ")[2]
+
+
 def _say(lines: list[Told]) -> None:
     text = "\n".join(f"- {line.sentence}" for line in lines)
     if all(line.right for line in lines):
         st.success(text, icon=":material/check_circle:")
-    elif all(line.right is None for line in lines):
+    elif all(line.right is None and not line.refused for line in lines):
         st.warning("Type a prediction first.", icon=":material/touch_app:")
     elif any(line.right is False for line in lines):
         st.error(text, icon=":material/cancel:")
@@ -84,15 +97,11 @@ def _say(lines: list[Told]) -> None:
 
 
 def _field(exercise: Exercise, quantity: Quantity, numbers: object) -> None:
-    counted = quantity.counted
-    st.number_input(
+    # A field of text: a number field keeps its last value when another is out of its range.
+    st.text_input(
         f"{quantity.label} ({quantity.unit})",
-        min_value=0 if counted else 0.0,
-        max_value=MOST if counted else float(MOST),
-        value=None,
-        step=1 if counted else 0.1,
-        format=None if counted else "%g",
         placeholder="your prediction",
+        max_chars=MOST_CHARACTERS,
         key=state.input_key(exercise, quantity.name, numbers),
         persist_state="session",
     )

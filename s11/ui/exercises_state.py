@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from s11.attention import ChunkSizeCheck
-from s11.exercises import Exercise
+from s11.exercises import Exercise, typed_number
 from s11.exercises_budget import BudgetNumbers, BudgetSolution, solve_budget
 from s11.exercises_bug import CASES, PROMPT_TOKENS, BugNumbers
 from s11.exercises_target import TargetNumbers, TargetSolution, solve_target, sweep_sizes
@@ -58,10 +58,10 @@ DEFAULTS: dict[str, Any] = {key: value for sets in SETS.values() for key, value 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What was typed for an exercise with certain numbers; None where nothing was."""
+    """What was typed for an exercise with certain numbers; "" and None where nothing was."""
 
     numbers: object
-    typed: dict[str, float | None]
+    typed: dict[str, str]
     choice: str | None
 
 
@@ -141,7 +141,7 @@ def take(exercise: Exercise, numbers: object) -> None:
 
     st.session_state.setdefault(CHECKED, {})[exercise.name] = Prediction(
         numbers=numbers,
-        typed={quantity.name: typed(quantity.name) for quantity in exercise.quantities},
+        typed={quantity.name: typed(quantity.name) or "" for quantity in exercise.quantities},
         choice=typed("choice") if exercise.choice else None,
     )
 
@@ -150,6 +150,16 @@ def prediction(name: str, numbers: object) -> Prediction | None:
     """Return what was checked last; None where that was with other numbers."""
     found: Prediction | None = st.session_state.get(CHECKED, {}).get(name)
     return found if found is not None and found.numbers == numbers else None
+
+
+def typed_chunk(exercise: Exercise, given: Prediction | None) -> int | None:
+    """Return the chunk size that was predicted, None where none was that can be one."""
+    chunk = next(each for each in exercise.quantities if each.name == "chunk")
+    try:
+        typed = typed_number(chunk, given.typed.get("chunk", "")) if given else None
+    except ValueError:
+        return None
+    return None if typed is None else int(typed)
 
 
 LINK_CHECKS: dict[str, Callable[[str], Any]] = {

@@ -43,6 +43,7 @@ def learn_page() -> None:
     st.html(STYLE)
     number = state.number()
     scene = SCENES[number - 1]
+    state.enter(number)
     st.title(f"{number}. {scene.headline}", anchor=False)
     _way(number)
     _scene(scene, _chosen(scene.control))
@@ -75,7 +76,7 @@ def _numbers(current: int) -> str:
     links = []
     for number, scene in enumerate(SCENES, start=1):
         here = ' aria-current="step"' if number == current else ""
-        link = urlencode({state.SCENE: number, **embedding()})
+        link = urlencode(state.link_parameters(number) | embedding())
         links.append(
             f'<a href="?{escape(link)}" target="_self"{here} '
             f'title="{escape(scene.headline)}" '

@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from s11 import exports
 from s11.experiment import Experiment
+from s11.figures.timeline_pair import figure_columns
 from s11.machine_words import machine_words
 from s11.ui import simulator_state as state
 from s11.ui.frame import chart, picture_control, show_refusal
@@ -21,7 +22,7 @@ from s11.ui.live_parts import (
     words_below,
 )
 from s11.ui.production_link import production_link
-from s11.ui.runs import Run
+from s11.ui.runs import Run, run
 from s11.ui.simulator_controls import chunk_controls, slider_sizes
 from s11.ui.simulator_picture import Picture, picture
 from s11.ui.simulator_pin import pinned_experiment
@@ -119,6 +120,8 @@ def _take_away(shown: Picture, pinned: Experiment | None) -> None:
         offer_pair(experiment, pinned)
     if fold.open:
         with fold:
+            if pinned is not None:
+                st.caption("CSV and JSON hold the run that is set now, without A.")
             picture_control()
             st.download_button(
                 "Steps as CSV",
@@ -146,10 +149,32 @@ def _take_away(shown: Picture, pinned: Experiment | None) -> None:
             )
     if numbers.open:
         with numbers:
-            _table(this)
+            if pinned is None:
+                _steps_table(this)
+            else:
+                _tables_beside_pinned(this, run(pinned))
 
 
-def _table(this: Run) -> None:
+def _tables_beside_pinned(this: Run, pinned: Run) -> None:
+    """Lay the figures of A and of what is set now side by side, then the steps of each."""
+    # A table that breaks its lines: both columns stand on a phone, too.
+    columns = figure_columns({"A, pinned": pinned.metrics, "now": this.metrics})
+    st.table(
+        {name: [_cell(value) for value in told] for name, told in columns.items()}, hide_index=True
+    )
+    st.caption("The steps of A, the pinned run")
+    _steps_table(pinned)
+    st.caption("The steps of what is set now")
+    _steps_table(this)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "none"
+    return f"{value:,.7g}" if isinstance(value, int | float) else str(value)
+
+
+def _steps_table(this: Run) -> None:
     steps = len(this.result.steps)
     rows = min(steps, MOST_TABLE_ROWS)
     if rows < steps:

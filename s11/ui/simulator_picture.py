@@ -42,8 +42,8 @@ def picture(experiment: Experiment, view: View, pinned: Experiment | None) -> Pi
     """
     pooled, whole_experiment = within_memory(experiment), experiment.chunking_off()
     this, whole = run(experiment), run(whole_experiment)
-    explanation = explain(pooled, this.result, this.metrics, whole=whole.metrics)
     its = run(pinned) if pinned else None
+    explanation = explain(pooled, this.result, this.metrics, whole=None if its else whole.metrics)
     info = timeline_info(
         pooled,
         this.result,
@@ -67,7 +67,7 @@ def picture(experiment: Experiment, view: View, pinned: Experiment | None) -> Pi
         spec=spec,
         alt=timeline_alt(info, this.metrics),
         headlines=headlines(this, against),
-        words=words(experiment, explanation),
+        words=words(experiment, explanation, its),
     )
 
 

@@ -1,4 +1,7 @@
-"""The pinned state A: kept in the page's link, and held against what the controls say."""
+"""The pinned state A: kept in the page's link, and held against what the controls say.
+
+A link loses it at a switch to another page; the session keeps it for the way back.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from s11.ui.frame import show_refusal
 from s11.ui.machine import link_parameters
 
 PIN = "pin"
+KEPT = "kept_pin"
 
 
 def present_state() -> str:
@@ -30,7 +34,7 @@ def present_state() -> str:
 
 def pinned_experiment() -> Experiment | None:
     """Return the pinned experiment, None without one; one that cannot run is said and left out."""
-    text = st.query_params.get(PIN)
+    text = _pinned_text()
     if not text:
         return None
     try:
@@ -44,7 +48,7 @@ def pinned_experiment() -> Experiment | None:
 
 def pin_controls() -> None:
     """Lay the button that pins the present state as A, and where one is, the one that unpins it."""
-    is_pinned = bool(st.query_params.get(PIN))
+    is_pinned = bool(_pinned_text())
     st.button(
         "Pin this as A instead" if is_pinned else "Pin as A",
         on_click=_pin,
@@ -57,9 +61,19 @@ def pin_controls() -> None:
         st.button("Unpin", on_click=_unpin, key="unpin_a", icon=":material/close:")
 
 
+def _pinned_text() -> str:
+    """Return what the link says of A; where it says nothing, what the session keeps of it."""
+    text = st.query_params.get(PIN)
+    if text is None and st.session_state.get(KEPT):
+        text = st.query_params[PIN] = st.session_state[KEPT]
+    st.session_state[KEPT] = text
+    return text or ""
+
+
 def _pin() -> None:
-    st.query_params[PIN] = present_state()
+    st.query_params[PIN] = st.session_state[KEPT] = present_state()
 
 
 def _unpin() -> None:
     st.query_params.pop(PIN, None)
+    st.session_state.pop(KEPT, None)

@@ -13,11 +13,13 @@ from s11.experiment import Experiment
 from s11.presets import TITLES
 from s11.sweeps import SweepPoint, longest_prompt_tokens
 from s11.trade_off import trade_off
-from s11.ui.runs import MAX_STEPS, run
+from s11.ui.runs import MAX_STEPS, Run, run
 from s11.verdict import Explanation, Verdict
-from s11.words import count
+from s11.words import count, ms, times
 
 ALIKE = ("vllm_v1", "tensorrt_llm", "slo_adaptive")  # often the same as the chapter's
+NAMED_FACTOR = 2
+"""From here on a difference is told as a factor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +40,14 @@ class Words:
         return asdict(self)
 
 
-def words(experiment: Experiment, explanation: Explanation) -> Words:
-    """Return what is said of an experiment's run."""
+def words(experiment: Experiment, explanation: Explanation, pinned: Run | None = None) -> Words:
+    """Return what is said of an experiment's run; pinned: A, which it is then held against."""
     stopped = explanation.verdict is Verdict.STOPPED
     alike = experiment.policy in ALIKE and _as_the_chapters(experiment)
     return Words(
         headline=explanation.headline,
-        sentence=explanation.sentence,
+        sentence=explanation.sentence
+        + (f" {against_pinned(run(experiment), pinned)}" if pinned else ""),
         warning=f"This page runs at most {count(MAX_STEPS, 'step')} of a scenario; the pictures "
         "and figures show the part that was run."
         if stopped
@@ -52,6 +55,34 @@ def words(experiment: Experiment, explanation: Explanation) -> Words:
         alike=TITLES[experiment.policy] if alike else "",
         trade_off=_trade_off(experiment),
     )
+
+
+def against_pinned(now: Run, pinned: Run) -> str:
+    """Return how the longest stall and the TTFT differ from those of A, the pinned run."""
+    mine, its = now.metrics, pinned.metrics
+    stall = _change("longest stall", mine.longest_stall_ms, its.longest_stall_ms, ("none", "none"))
+    ttft = _change("TTFT", mine.ttft_ms, its.ttft_ms, (_no_token(now), _no_token(pinned)))
+    waiting = ", which leaves a prompt waiting for ever" if pinned.result.never_scheduled else ""
+    return f"Against A, the pinned run{waiting}: {stall}; {ttft}."
+
+
+def _no_token(this: Run) -> str:
+    return "never" if this.result.never_scheduled else "none yet"
+
+
+def _change(name: str, mine: float | None, its: float | None, lacking: tuple[str, str]) -> str:
+    """Return a figure beside A's, and by how much it differs; lacking: what is said for None."""
+    text = lacking[0] if mine is None else ms(mine)
+    other = lacking[1] if its is None else ms(its)
+    if text == other:
+        return f"{name} {text}, as there"
+    told = f"{name} {text} instead of {other}"
+    if not mine or not its:
+        return told
+    factor = max(mine, its) / min(mine, its)
+    if factor < NAMED_FACTOR:
+        return f"{told}, {ms(abs(mine - its))} {'more' if mine > its else 'less'}"
+    return f"{told}, {times(factor)} {'as long' if mine > its else 'less'}"
 
 
 def lay_words(told: Words) -> None:

@@ -38,6 +38,37 @@ def test_keys_turn_scenes_and_move_sliders(open_page: Open, wait_for_chart: Char
     expect(page.get_by_role("heading", level=1)).to_contain_text("5. ")
 
 
+def test_quick_presses_all_count_and_nothing_loads_anew(
+    open_page: Open, wait_until_ready: Callable[[Page], None]
+):
+    page = open_page("/learn?picture=SVG")
+    page.evaluate("window.mark = 'mine'")
+    heading = page.get_by_role("heading", level=1)
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    expect(heading).to_contain_text("6. ")
+    expect(page).to_have_url(re.compile(r"/learn\?scene=6&picture=SVG$"))
+    page.get_by_role("link", name="Scene 9").click()
+    expect(heading).to_contain_text("9. ")
+    next_scene = page.get_by_role("button", name="Next")
+    next_scene.click()
+    next_scene.click()
+    expect(heading).to_contain_text("11. ")
+    page.go_back()
+    page.go_back()
+    expect(heading).to_contain_text("9. ")  # a stop for each scene
+    wait_until_ready(page)
+    page.get_by_role("button", name="Turn them off").press("Enter")
+    expect(page.get_by_role("button", name="Turn them on")).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("s")
+    page.get_by_role("button", name="Turn them on").press("Enter")
+    page.keyboard.press("ArrowLeft")
+    expect(heading).to_contain_text("8. ")  # that press alone
+    expect(page).to_have_url(re.compile(r"/learn\?scene=8&picture=SVG$"))  # and no slide
+    assert page.evaluate("window.mark") == "mine"
+
+
 @pytest.mark.parametrize("view", ["phone-dark"])
 def test_no_scene_is_too_wide_for_a_phone(view: str, open_page: Open, wait_for_chart: Chart):
     page = open_page("/learn")

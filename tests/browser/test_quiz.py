@@ -49,7 +49,7 @@ def test_pages_fit_a_phone_in_the_dark(open_page: Open, page: Page, wait_for_cha
     page.set_viewport_size({"width": 390, "height": 844})
     open_page("/exercises?cut_budget=1024&bug_case=D")
     wait_for_chart(page, "m => m.figure === 'exercise-bug' && m.case === 'D'")
-    field = page.get_by_role("spinbutton", name="Largest chunk (tokens)")
+    field = page.get_by_role("textbox", name="Largest chunk (tokens)")
     field.fill("2489")
     field.press("Enter")
     judged = page.get_by_role("alert").filter(has_text="a little too large")

@@ -282,6 +282,10 @@ def test_a_pinned_state_is_in_the_link_and_dragging_is_held_against_it(
     again.mouse.up()
     expect(again).to_have_url(re.compile(r"\?pin=chunk%3D4096$"))
     expect(delta).to_have_text("↓ -55.3 ms")
+    go_to(again, "/learn")
+    expect(again).not_to_have_url(re.compile("pin"))
+    go_to(again, "/")
+    expect(again).to_have_url(re.compile(r"\?pin=chunk%3D4096$"))  # kept over the switch
     again.get_by_role("button", name="Unpin").click()
     expect(again).not_to_have_url(re.compile("pin"))
     expect(delta).to_have_text("↓ -129 ms")

@@ -33,10 +33,10 @@ def page():
 
 
 def check(app, name, *values):
-    fields = [each for each in app.number_input if each.key.startswith(f"guess {name} ")]
+    fields = [each for each in app.text_input if each.key.startswith(f"guess {name} ")]
     for field, value in zip(fields, values, strict=False):
         if value is not None:
-            field.set_value(value)
+            field.set_value(str(value))
     return app.button(key=f"check_{name}").click().run()
 
 
@@ -62,8 +62,8 @@ def test_arrives_with_three_tasks_and_folded_solutions(page):
         "2. A budget, a prompt that never runs, and the cure",
         "3. Find the bug in the picture of |ΔK|",
     ]
-    assert len(app.number_input) == 3 + 4 + 2
-    assert all(field.value is None for field in app.number_input)
+    assert len(app.text_input) == 3 + 4 + 2
+    assert all(not field.value for field in app.text_input)
     assert [meta["figure"] for meta in metas(app)] == ["exercise-bug"]
     assert "2,488" not in words(app)  # the answers are behind the folds
     assert not app.error
@@ -83,6 +83,28 @@ def test_predictions_are_judged_one_by_one(page):
 
 def test_nothing_typed_asks_for_a_prediction(page):
     assert check(page(), "budget").warning[0].value == "Type a prediction first."
+
+
+@pytest.mark.parametrize("text", ["2000000000", "-1", "x*y"])
+def test_a_number_out_of_range_takes_the_verdict_before_it_away(page, text):
+    app = check(page(), "target", 2_488, 49.984, 662.624)
+    assert app.success
+    app = check(app, "target", text)
+    assert not app.success
+    said = app.warning[0].value.replace("\\", "")
+    assert f"**Largest chunk**: “{text}” is not a whole number from 0 to 1,000,000,000." in said
+    assert said.count("✓ right") == 2  # the other fields'
+    assert "2,488 tokens" not in said
+    fields = [each.value for each in app.text_input if each.key.startswith("guess target ")]
+    assert fields[CHUNK] == text  # what was typed is not lost
+    assert not app.exception
+
+
+def test_a_number_out_of_range_alone_is_said_too(page):
+    app = check(page(unfolded=True), "target", "1e10")
+    assert "“1e10” is not a whole number from 0" in app.warning[0].value
+    shown = {meta["figure"]: meta for meta in metas(app)}
+    assert shown["exercise-target"]["yours"] is None
 
 
 def test_budget_predictions(page):
@@ -112,7 +134,7 @@ def test_other_numbers_make_a_new_exercise_with_empty_fields(page):
     assert not app.success
     values = {key: app.session_state[key] for key in SETS["target"][1]}
     assert values == SETS["target"][1]
-    assert all(field.value is None for field in app.number_input)
+    assert all(not field.value for field in app.text_input)
     # (30 - 4 - 3.2) / 0.018 = 1,266.7; 7.2 + 0.018 * 1,266 = 29.988; 13 steps:
     # 13 * 7.2 + 294.912 = 388.512.
     assert check(app, "target", 1_266, 29.988, 388.512).success

@@ -80,6 +80,21 @@ def test_scene_is_as_it_comes_when_turned_to(page):
     assert meta(app)["longest_stall_ms"] == pytest.approx(299.68)
 
 
+def test_a_scene_that_the_address_turns_to_is_as_it_comes_too(page):
+    app = page(scene="5", picture="SVG")
+    assert 'href="?scene=6&amp;picture=SVG"' in html(app)
+    app.select_slider(key="pieces").set_value(2_048).run()
+    assert meta(app)["chunk_tokens"] == 2_048
+    assert "pieces" not in html(app)  # no number's link takes it along
+    for scene in ("6", "5"):  # as the browser's address goes, without a button
+        app.query_params.clear()
+        app.query_params["scene"] = scene
+        app.run()
+    assert current(app) == 5
+    assert meta(app)["chunk_tokens"] == 1_024
+    assert not app.exception
+
+
 def test_link_opens_a_scene_at_its_control(page):
     app = page(scene="4", streams="256")
     assert not app.info

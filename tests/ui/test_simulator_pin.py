@@ -55,6 +55,74 @@ def test_figures_are_held_against_the_pinned_state(page):
     assert "A: prompt" in layout(app)["yaxis2"]["ticktext"]
 
 
+def sentence(app: AppTest) -> str:
+    return next(block.value for block in app.markdown if "Against A" in block.value)
+
+
+def test_the_sentence_tells_now_against_a_and_no_more_against_chunking_off(page):
+    """78.928 / 23.632 = 3.34; 189.056 - 157.856 = 31.2; 152.656 / 78.928 is below 2."""
+    told = sentence(page(pin="chunk=4096"))
+    assert told.endswith(
+        "Against A, the pinned run: longest stall 23.6 ms instead of 78.9 ms, 3.3× less; "
+        "TTFT 189 ms instead of 158 ms, 31.2 ms more."
+    )
+    assert "chunking off" not in told
+    told = sentence(page(pin="chunk=4096", chunking="false"))
+    assert "longest stall 153 ms instead of 78.9 ms, 73.7 ms more; TTFT 153 ms instead" in told
+    told = sentence(page(pin="chunk=1024", chunking="false"))  # 152.656 / 23.632 = 6.46
+    assert "longest stall 153 ms instead of 23.6 ms, 6.5× as long" in told
+    off = page().markdown
+    assert any("of chunking off" in block.value for block in off)
+    assert not any("Against A" in block.value for block in off)
+
+
+def test_the_sentence_holds_where_a_or_now_has_no_figure(page):
+    told = sentence(page(pin="chunk=1024&users=0", users="0"))  # 8 * 4 + 147.456
+    assert told.endswith("longest stall none, as there; TTFT 179 ms, as there.")
+    assert "chunking off" not in told
+    assert "Against A, the pinned run: longest stall 23.6 ms instead of none; TTFT" in sentence(
+        page(pin="chunk=1024&users=0")
+    )
+    never = "chunk=8192&chunking=false&budget=4096"
+    told = sentence(page(pin=never))
+    assert "Against A, the pinned run, which leaves a prompt waiting for ever: longest" in told
+    assert told.endswith("TTFT 189 ms instead of never.")
+    told = sentence(page(pin="chunk=1024", chunking="false", budget="4096"))
+    assert told.endswith("TTFT never instead of 189 ms.")
+
+
+def test_the_table_has_the_figures_and_steps_of_both(page):
+    app = page(pin="chunk=4096", users="0")
+    app.session_state["table"] = True
+    its_steps, steps = (frame.value for frame in app.run().dataframe)
+    (figures_of_both,) = (table.value for table in app.table)
+    both = dict(zip(figures_of_both["figure"], figures_of_both["A, pinned"], strict=True))
+    assert both["longest stall (ms)"] == "78.928"
+    now = dict(zip(figures_of_both["figure"], figures_of_both["now"], strict=True))
+    assert now["TTFT (ms)"] == "179.456"  # 8 * 4 + 0.018 * 8,192
+    assert (now["longest stall (ms)"], now["steps"]) == ("none", "8")
+    assert its_steps["prefill_tokens"].tolist() == [0, 0, 4096, 4096, 0, 0, 0]
+    assert steps["prefill_tokens"].tolist() == [1024] * 8
+    assert [c.value for c in app.caption][-2:] == [
+        "The steps of A, the pinned run",
+        "The steps of what is set now",
+    ]
+    app.button(key="unpin_a").click().run()
+    assert len(app.dataframe) == 1
+
+
+def test_a_stays_pinned_over_a_link_that_lost_it_until_it_is_unpinned(page):
+    app = page(pin="chunk=4096")
+    del app.query_params["pin"]  # as a switch to another page and back leaves it
+    app.run()
+    assert pin(app) == {"chunk": ["4096"]}
+    assert figures(app)["Longest stall"] == ("23.6 ms", "-55.3 ms")
+    app.button(key="unpin_a").click().run()
+    app.run()
+    assert "pin" not in app.query_params
+    assert figures(app)["Longest stall"] == ("23.6 ms", "-129 ms")
+
+
 def test_the_pinned_state_itself_does_as_a(page):
     app = page(pin="chunk=1024")
     assert {delta for _, delta in figures(app).values()} == {"as with A"}

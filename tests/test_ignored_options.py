@@ -1,0 +1,124 @@
+"""Options that would do nothing: refused, in one line, and no other is."""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from s11 import simulate
+from s11.experiment import Experiment
+from s11.ignored_options import READERS
+from s11.plan import HandOver
+from s11.policies import POLICIES
+from s11.presets import PRESETS, READS
+from tests.command_line import Command, printed, refusal
+from tests.loads import load, request
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Command:
+    return partial(refusal, capsys)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return partial(printed, capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (
+            "simulate --engine tensorrt-llm --chunk-tokens 1000",
+            "chunk_tokens: 1000 would do nothing: the engine tensorrt-llm takes prompts whole "
+            "(allowed: with tensorrt-llm-chunked)",
+        ),
+        (
+            "simulate --no-chunking --chunk-tokens 9",
+            "chunk_tokens: 9 would do nothing beside no_chunking (allowed: one of the two)",
+        ),
+        (
+            "simulate --policy whole_prompt --chunk-tokens 9",
+            "chunk_tokens: 9 would do nothing with the scheduler whole_prompt (allowed: with "
+            "chunked, vllm_v1, sglang, tensorrt_llm, slo_adaptive, disaggregated)",
+        ),
+        (
+            "simulate --engine vllm-2k --mixed",
+            "mixed: True would do nothing with the scheduler vllm_v1 (allowed: with sglang)",
+        ),
+        ("simulate --policy sglang --align-first-chunk", "align_first_chunk: True would do"),
+        ("simulate --no-chunking --align-first-chunk", "align_first_chunk: True would do"),
+        ("simulate --policy request_level --prefill-interval 2", "prefill_interval: 2 would do"),
+        ("simulate --kv-bytes-per-token 7", "with the scheduler chunked (allowed: with disagg"),
+        ("simulate --link-bytes-per-s 2000", "link_bytes_per_s: 2000.0 would do nothing"),
+        ("simulate --engine sglang-8k --link-latency-ms 3", "link_latency_ms: 3.0 would do"),
+        ("capacity --policy prefill_first --chunk-tokens 9", "with the scheduler prefill_first"),
+        ("capacity --chunk-sizes 9 --chunk-tokens 9", "beside chunk_sizes (allowed: one of"),
+        ("capacity --chunk-sizes 99 --token-budget 99", "beside chunk_sizes, which bound a whole"),
+        ("capacity --policy vllm_v1 --no-chunking --chunk-sizes 9", "no_chunking: True would do"),
+        ("sweep --chunk-tokens 9", "chunk_tokens: 9 would do nothing in a sweep over chunk sizes"),
+        ("sweep --chunk-tokens 9 --jobs 2", "(allowed: with --smallest or --chunk-tokens-list"),
+        ("sweep --chunk-tokens 9 --chunk-tokens-list 9", "beside chunk_tokens_list"),
+        ("sweep --token-budget 99 --token-budgets 99", "token_budget: 99 would do nothing"),
+        ("sweep --policy sglang --policies chunked", "policy: sglang would do nothing beside pol"),
+        ("sweep --no-chunking --policies chunked,sglang", "no_chunking: True would do nothing"),
+        ("sweep --mixed --policies chunked,vllm_v1", "with the scheduler chunked, vllm_v1"),
+        ("sweep --smallest 9 --token-budgets 99", "smallest: 9 would do nothing beside token_b"),
+        ("sweep --traffic openchat --rate-per-s 1 --seed 3 --seeds 1", "seed: 3 would do nothing"),
+    ],
+)  # fmt: skip
+def test_an_option_that_would_do_nothing_is_refused(
+    refused: Command, arguments: str, named: str
+) -> None:
+    assert named in refused(*arguments.split())
+
+
+@pytest.mark.parametrize("engine", list(PRESETS))
+def test_a_chunk_size_changes_every_engine_that_does_not_refuse_it(
+    run: Command, refused: Command, engine: str
+) -> None:
+    """Chunks of 100 of a prompt of 200: two prefill steps, and no engine's own size is so small."""
+    given = ("simulate", "--json", "--engine", engine, "--request", "0:200", "--block-size", "4")
+    if engine == "tensorrt-llm":
+        refused(*given, "--chunk-tokens", "100")
+        return
+    assert run(*given, "--chunk-tokens", "100") != run(*given)
+
+
+def test_a_sweep_takes_what_one_of_its_schedulers_reads(run: Command) -> None:
+    short = ("sweep", "--prompt-tokens", "100", "--csv")
+    assert run(*short, "--policies", "chunked,sglang", "--mixed").count("\n") == 3
+    assert run(*short, "--policies", "whole_prompt,sglang", "--chunk-tokens", "50")
+
+
+def test_the_readers_of_chunk_sizes_and_mixed_are_those_of_the_pages() -> None:
+    for knob in ("chunk_tokens", "mixed"):
+        assert set(READERS[knob]) == {policy for policy, reads in READS.items() if knob in reads}
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+@pytest.mark.parametrize("option", sorted(set(READERS) - {"chunk_tokens", "mixed"}))
+def test_an_option_changes_the_run_of_its_readers_alone(policy: str, option: str) -> None:
+    """A budget of 45 cuts the second prompt of 40, which blocks of 16 would cut elsewhere."""
+    base = load(
+        *(request(f"r{n}", 40, output_tokens=3) for n in range(3)),
+        users=0 if policy in ("request_level", "disaggregated") else 2,
+        policy=policy,
+        chunk=None if policy != "slo_adaptive" else 24,
+        budget=60,
+        block_size=16,
+    )
+    limits, way = base.limits, base.hand_over
+    changed: Experiment = {
+        "align_first_chunk": replace(base, limits=replace(limits, align_first_chunk=True)),
+        "prefill_interval": replace(base, limits=replace(limits, prefill_interval=3)),
+        "kv_bytes_per_token": replace(base, hand_over=HandOver(kv_bytes_per_token=2**29)),
+        "link_bytes_per_s": replace(base, hand_over=HandOver(link_bytes_per_s=1e3)),
+        "link_latency_ms": replace(base, hand_over=replace(way, link_latency_ms=50.0)),
+    }[option]
+
+    def run_of(experiment: Experiment) -> tuple[list[float], list[int]]:
+        result = simulate(experiment)
+        return result.steps.end_ms.tolist(), result.prefilling.slices.tokens.tolist()
+
+    assert (run_of(base) != run_of(changed)) == (policy in READERS[option])
