@@ -36,12 +36,15 @@ if TYPE_CHECKING:
     from s11.plan import EngineLimits
     from s11.policies import POLICIES
     from s11.presets import PRESETS
-    from s11.request_metrics import RequestMetrics, measure_requests
+    from s11.request_metrics import RequestMetrics
+    from s11.request_metrics import request_metrics as measure_requests
     from s11.results import Result
     from s11.simulator import simulate
-    from s11.sweep_grid import Grid, sweep_table
+    from s11.sweep_grid import Grid
+    from s11.sweep_grid import table as sweep_table
     from s11.sweep_outcomes import Outcome
-    from s11.sweeps import SweepPoint, knee, run_experiments, sweep_chunk_sizes
+    from s11.sweeps import SweepPoint, knee, sweep_chunk_sizes
+    from s11.sweeps import run as run_experiments
     from s11.traces import Trace, read_trace
     from s11.traffic import Traffic
     from s11.traffic_presets import TRAFFIC_PRESETS
@@ -123,6 +126,12 @@ _HOMES = {
 }
 """Which module has which public names; the imports above are for type checkers alone."""
 
+_NAMES_AT_HOME = {
+    "measure_requests": "request_metrics",  # as a module of s11 is called
+    "run_experiments": "run",
+    "sweep_table": "table",
+}
+
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
@@ -132,7 +141,7 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that is th
         if name not in _HOME_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         home = import_module(f"{__name__}.{_HOME_OF[name]}")
-        globals()[name] = value = getattr(home, name)
+        globals()[name] = value = getattr(home, _NAMES_AT_HOME.get(name, name))
         return value
 
 

@@ -13,7 +13,7 @@ from s11.chrome_window import TraceWindow, run_end_ms
 from s11.experiment import Experiment
 from s11.export_tables import outcomes
 from s11.exports import rounded
-from s11.request_metrics import measure_requests, token_gaps
+from s11.request_metrics import request_metrics, token_gaps
 from s11.results import REASONS, Result, SliceTable
 from s11.step_tables import Ints
 
@@ -76,7 +76,7 @@ class _Teller:
         self.admissions = _Rows(worker.admissions.request, count)
         self.preemptions = _Rows(worker.preemptions.request, count)
         self.spans = _Rows(worker.spans.request, count)
-        self.metrics = measure_requests(result)
+        self.metrics = request_metrics(result)
         self.outcomes = list(outcomes(result))
         self.decode_ends_ms = worker.decode_ends_ms()
         self.gaps_ms = token_gaps(worker).step_ms

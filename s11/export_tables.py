@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from s11.checks import require_choice
 from s11.experiment import Experiment
 from s11.metrics import Metrics
-from s11.request_metrics import attained, measure_requests
+from s11.request_metrics import attained, request_metrics
 from s11.results import REASONS, Result, StepTable
 
 Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
@@ -86,7 +86,7 @@ def slices_table(result: Result) -> Columns:
 def requests_table(experiment: Experiment, result: Result) -> Columns:
     """Return a row per request: what it asked for, what it saw, whether that met the targets."""
     requests, count = result.requests, len(result.requests)
-    metrics = measure_requests(result)
+    metrics = request_metrics(result)
     met = attained(
         metrics,
         ttft_target_ms=experiment.ttft_target_ms,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from s11.request_metrics import TokenGaps, attained, measure_requests, token_gaps
+from s11.request_metrics import TokenGaps, attained, request_metrics, token_gaps
 from s11.results import Result
 
 P50, P90, P99 = Fraction(50, 100), Fraction(90, 100), Fraction(99, 100)
@@ -146,7 +146,7 @@ def measure(
     steps, requests = result.steps, result.requests
     gaps = token_gaps(result)
     gaps_ms, tokens = inter_token_gaps(result, gaps=gaps)
-    each = measure_requests(result, gaps=gaps)
+    each = request_metrics(result, gaps=gaps)
     met = attained(each, ttft_target_ms=ttft_target_ms, itl_target_ms=itl_target_ms)
     seen = gaps_ms[tokens > 0]
     gap_count = int(tokens.sum())

@@ -10,7 +10,7 @@ from s11.experiment import Experiment
 from s11.metrics import Metrics, measure
 from s11.plan import EngineLimits
 from s11.quiz import SIMULATOR, Answer, PageLink, Question
-from s11.request_metrics import measure_requests
+from s11.request_metrics import request_metrics
 from s11.simulator import simulate
 from s11.words import count, ms, times
 from s11.workload import Request, chapter_scenario
@@ -48,11 +48,11 @@ def starved() -> Starved:
     )
     both = replace(alone, workload=replace(scenario, requests=(*scenario.requests, behind)))
     steps = simulate(alone).steps
-    first_ms, second_ms = measure_requests(simulate(both)).ttft_ms.tolist()
+    first_ms, second_ms = request_metrics(simulate(both)).ttft_ms.tolist()
     return Starved(
         never_scheduled=len(simulate(both.chunking_off()).never_scheduled),
         steps=int((steps.prefill_tokens > 0).sum()),
-        ttft_ms=float(measure_requests(simulate(alone)).ttft_ms[0]),
+        ttft_ms=float(request_metrics(simulate(alone)).ttft_ms[0]),
         first_of_two_ms=first_ms,
         behind_ttft_ms=second_ms,
         prefill_ms=float(steps.prefill_ms.sum()),

@@ -99,7 +99,7 @@ def token_gaps(result: Result) -> TokenGaps:
     )
 
 
-def measure_requests(result: Result, *, gaps: TokenGaps | None = None) -> RequestMetrics:
+def request_metrics(result: Result, *, gaps: TokenGaps | None = None) -> RequestMetrics:
     """Return what each request saw; of a disaggregated deployment, on both workers.
 
     gaps: the run's, where they are known already.

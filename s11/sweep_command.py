@@ -15,10 +15,10 @@ from s11.checks import MAX_TOKENS, require_choice, require_int, require_ms
 from s11.experiment import Experiment
 from s11.policies import POLICIES
 from s11.sweep_dask import DaskCluster
-from s11.sweep_grid import Grid, kinds, sweep_table
+from s11.sweep_grid import Grid, kinds, table
 from s11.sweep_outcomes import WorkersGoneError
 from s11.sweep_pool import MAX_JOBS, ProcessPool
-from s11.sweeps import Map, run_experiments
+from s11.sweeps import Map, run
 from s11.terminal import console, progress
 from s11.terminal import table as terminal_table
 from s11.traces import Trace
@@ -109,7 +109,7 @@ def sweep_grid(
             journal or nullcontext(),
             progress("points", lines_every_s=LINES_EVERY_S) as advance,
         ):
-            outcomes = run_experiments(
+            outcomes = run(
                 [point.variant for point in points],
                 map=workers,
                 progress=advance,
@@ -126,7 +126,7 @@ def sweep_grid(
         print(f"s11: {stopped}", file=sys.stderr)
         return 1
     lost = sum(outcome.lost for outcome in outcomes)
-    columns = sweep_table(points, outcomes, grid.knobs())
+    columns = table(points, outcomes, grid.knobs())
     if options.output is not None:
         sweep_files.write(options.output, columns, kinds(grid.knobs()))
     elif options.csv:

@@ -113,7 +113,7 @@ def _variant(frame: Experiment, source: Source, knobs: dict[str, Any]) -> Varian
     )
 
 
-def sweep_table(
+def table(
     points: Sequence[GridPoint], outcomes: Sequence[Outcome], names: Sequence[str]
 ) -> dict[str, list[Any]]:
     """Return a sweep as columns: the swept knobs, all figures, and why a point was refused."""

@@ -44,7 +44,7 @@ class SweepPoint:
     step_count: int
 
 
-def run_experiments(
+def run(
     experiments: Iterable[Experiment | Variant],
     *,
     map: Map = map,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from s11 import Experiment, LinearCost, simulate
-from s11.request_metrics import RequestMetrics, attained, measure_requests
+from s11.request_metrics import RequestMetrics, attained, request_metrics
 from tests.loads import (
     EXPERIMENTS,
     load,
@@ -40,7 +40,7 @@ def test_what_each_request_saw_by_hand() -> None:
     """
     cost = LinearCost(fixed_ms=1, prefill_ms_per_token=0.5, decode_ms_per_token=0.25)
     a, b = request("a", 4, output_tokens=3), request("b", 7, output_tokens=2, arrival_ms=2)
-    seen = measure_requests(simulate(load(a, b, users=1, lead_in=1, tail=1, chunk=4, cost=cost)))
+    seen = request_metrics(simulate(load(a, b, users=1, lead_in=1, tail=1, chunk=4, cost=cost)))
     assert len(seen) == 2
     assert same(seen.ttft_ms, [4.5 - 1.25, 11.0 - 3.25])
     assert same(seen.scheduling_delay_ms, [0.0, 4.5 - 3.25])
@@ -51,7 +51,7 @@ def test_what_each_request_saw_by_hand() -> None:
 
 
 def test_who_gets_one_token_has_no_stall_and_no_tpot() -> None:
-    seen = measure_requests(simulate(load(request("a", 5))))
+    seen = request_metrics(simulate(load(request("a", 5))))
     assert same(seen.longest_itl_ms, [math.nan])
     assert same(seen.tpot_ms, [math.nan])
     assert same(seen.latency_ms, [1.0])
@@ -59,7 +59,7 @@ def test_who_gets_one_token_has_no_stall_and_no_tpot() -> None:
 
 def test_who_never_runs_has_nothing() -> None:
     """A budget of 50 and whole prompts: 99 tokens never fit."""
-    seen = measure_requests(
+    seen = request_metrics(
         simulate(load(request("a", 99, output_tokens=2), policy="whole_prompt", budget=50))
     )
     assert not seen.finished[0]
@@ -79,7 +79,7 @@ def test_a_stall_spans_the_steps_that_a_decode_stood_still_in() -> None:
         )
     )
     assert times_ms(result, "a") == [1, 2, 5]
-    assert same(measure_requests(result).longest_itl_ms, [3, 2, 1])
+    assert same(request_metrics(result).longest_itl_ms, [3, 2, 1])
 
 
 def test_the_wait_after_a_preemption_is_a_stall() -> None:
@@ -95,7 +95,7 @@ def test_the_wait_after_a_preemption_is_a_stall() -> None:
         )
     )
     assert len(result.preemptions) == 1
-    assert same(measure_requests(result).longest_itl_ms, [1, 3])
+    assert same(request_metrics(result).longest_itl_ms, [1, 3])
 
 
 def test_of_a_run_that_is_cut_the_tokens_so_far_count() -> None:
@@ -104,7 +104,7 @@ def test_of_a_run_that_is_cut_the_tokens_so_far_count() -> None:
         load(request("a", 1, output_tokens=9), request("b", 1, output_tokens=9, arrival_ms=2)),
         max_steps=4,
     )
-    seen = measure_requests(result)
+    seen = request_metrics(result)
     assert same(seen.longest_itl_ms, [1, 1])
     assert same(seen.ttft_ms, [1, 1])
     assert same(seen.tpot_ms, [math.nan, math.nan])
@@ -117,7 +117,7 @@ def test_of_a_run_that_is_cut_the_tokens_so_far_count() -> None:
 def test_every_column_is_that_of_each_requests_own_token_times(experiment: Experiment) -> None:
     """All times are short binary fractions, so that both ways agree to the last bit."""
     result = simulate(experiment)
-    requests, seen = result.requests, measure_requests(result)
+    requests, seen = result.requests, request_metrics(result)
     assert len(seen) == len(requests)
     for row in range(len(requests)):
         times = result.token_times_ms(row)
@@ -185,7 +185,7 @@ def test_columns_are_read_only_and_make_a_data_frame() -> None:
 
 
 def test_without_requests_every_column_is_empty() -> None:
-    seen = measure_requests(simulate(load(users=2, lead_in=3)))
+    seen = request_metrics(simulate(load(users=2, lead_in=3)))
     assert len(seen) == 0
     assert {len(column) for column in seen.columns().values()} == {0}
     assert attained(seen, ttft_target_ms=1, itl_target_ms=1).tolist() == []

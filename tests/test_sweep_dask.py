@@ -20,7 +20,7 @@ from s11.lengths import FixedTokens
 from s11.sweep_dask import DaskCluster
 from s11.sweep_outcomes import Lost, WorkersGoneError
 from s11.sweep_tasks import Variant
-from s11.sweeps import run_experiments
+from s11.sweeps import run
 from s11.traffic import Traffic
 from tests.command_line import printed
 from tests.loads import load, request
@@ -93,7 +93,7 @@ def test_a_sweep_gives_the_same_rows_as_here(cluster: DaskCluster) -> None:
         many.with_chunk_tokens(8),
         refused,
     ]
-    assert run_experiments(points, map=cluster) == run_experiments(points)
+    assert run(points, map=cluster) == run(points)
 
 
 def test_the_command_sweeps_on_a_cluster(
@@ -117,7 +117,7 @@ def test_a_worker_killed_mid_sweep_loses_nothing(mortal: DaskCluster) -> None:
             killed.append(workers[address])
             os.kill(workers[address], signal.SIGKILL)
 
-    assert run_experiments(VARIANTS, map=mortal, progress=kill_one) == run_experiments(VARIANTS)
+    assert run(VARIANTS, map=mortal, progress=kill_one) == run(VARIANTS)
     assert len(killed) == 1
 
 
@@ -141,7 +141,7 @@ def test_workers_that_come_later_know_what_is_shared(
         while pids:
             os.kill(pids.pop(), signal.SIGKILL)
 
-    assert run_experiments(points, map=mortal, progress=kill_all) == run_experiments(points)
+    assert run(points, map=mortal, progress=kill_all) == run(points)
 
 
 def test_an_item_that_kills_each_worker_is_given_up_and_its_neighbours_are_not(

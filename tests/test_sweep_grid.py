@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from s11 import EngineLimits, Experiment, Metrics, chapter_scenario
-from s11.sweep_grid import Grid, kinds, sweep_table
-from s11.sweeps import run_experiments
+from s11.sweep_grid import Grid, kinds, table
+from s11.sweeps import run
 from tests.loads import load, request
 from tests.test_sweep_run import TRAFFIC
 
@@ -100,8 +100,7 @@ def test_the_table_has_the_knobs_all_figures_and_the_refusals() -> None:
     """512 tokens: 4 + 9.216 + 1.2 ms; a budget of 8 is too small for 24 users."""
     grid = Grid(base=Experiment(), token_budget=(None, 8), chunk_tokens=(512,))
     points = grid.points()
-    outcomes = run_experiments([point.variant for point in points])
-    columns = sweep_table(points, outcomes, grid.knobs())
+    columns = table(points, run([point.variant for point in points]), grid.knobs())
     figures = list(Metrics.__dataclass_fields__)
     assert list(columns) == ["token_budget", "chunk_tokens", *figures, "refused"]
     assert {len(column) for column in columns.values()} == {2}

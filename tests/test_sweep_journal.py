@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from s11 import Experiment
 from s11.sweep_journal import Journal
 from s11.sweep_outcomes import Lost, Outcome
-from s11.sweeps import run_experiments
+from s11.sweeps import run
 
 SIZES = (64, 256, 512, 1024)
 EXPERIMENTS = [Experiment().with_chunk_tokens(size) for size in SIZES]
-ALL = run_experiments(EXPERIMENTS)
+ALL = run(EXPERIMENTS)
 
 
 def journal(path: Path, *, resume: bool = False, version: str = "1.0") -> Journal:
@@ -39,7 +39,7 @@ class Counted:
 
 def stopped_after(path: Path, points: int) -> None:
     with journal(path) as kept, pytest.raises(KeyboardInterrupt):
-        run_experiments(EXPERIMENTS, map=Counted(points), journal=kept)
+        run(EXPERIMENTS, map=Counted(points), journal=kept)
 
 
 def test_a_resumed_sweep_runs_what_is_left(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_resumed_sweep_runs_what_is_left(tmp_path: Path) -> None:
     stopped_after(path, 3)
     counted = Counted()
     with journal(path, resume=True) as kept:
-        outcomes = run_experiments(
+        outcomes = run(
             EXPERIMENTS, map=counted, journal=kept, progress=lambda *done: told.append(done)
         )
     assert outcomes == ALL
@@ -58,10 +58,10 @@ def test_a_resumed_sweep_runs_what_is_left(tmp_path: Path) -> None:
 def test_a_finished_sweep_runs_nothing_again(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     with journal(path) as kept:
-        run_experiments(EXPERIMENTS, journal=kept)
+        run(EXPERIMENTS, journal=kept)
     counted = Counted()
     with journal(path, resume=True) as kept:
-        assert run_experiments(EXPERIMENTS, map=counted, journal=kept) == ALL
+        assert run(EXPERIMENTS, map=counted, journal=kept) == ALL
         assert counted.ran == 0
         kept.remove()
     assert not path.exists()
@@ -70,11 +70,11 @@ def test_a_finished_sweep_runs_nothing_again(tmp_path: Path) -> None:
 def test_refused_points_are_kept_too(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     with journal(path) as kept:
-        refused = run_experiments(EXPERIMENTS, journal=kept, max_steps=13)
+        refused = run(EXPERIMENTS, journal=kept, max_steps=13)
     assert [o.refused is None for o in refused] == [False, False, False, True]
     counted = Counted()
     with journal(path, resume=True) as kept:
-        assert run_experiments(EXPERIMENTS, map=counted, journal=kept, max_steps=13) == refused
+        assert run(EXPERIMENTS, map=counted, journal=kept, max_steps=13) == refused
     assert counted.ran == 0
 
 
@@ -91,7 +91,7 @@ def test_a_kill_anywhere_loses_at_most_the_point_under_way(
     path.write_bytes(written[:cut])
     counted = Counted()
     with journal(path, resume=True) as kept:
-        assert run_experiments(EXPERIMENTS, map=counted, journal=kept) == ALL
+        assert run(EXPERIMENTS, map=counted, journal=kept) == ALL
     assert counted.ran == 4 - max(0, written[:cut].count(b"\n") - 1)
     rows = [json.loads(line) for line in path.read_bytes().splitlines()]
     assert [row["experiment"] for row in rows[1:]] == [0, 1, 2, 3]
@@ -117,11 +117,11 @@ def test_what_was_lost_is_run_again_when_resumed(tmp_path: Path) -> None:
 
     path = tmp_path / "journal"
     with journal(path) as kept:
-        lost, kept_one = run_experiments(EXPERIMENTS[:2], map=Losing(), journal=kept)
+        lost, kept_one = run(EXPERIMENTS[:2], map=Losing(), journal=kept)
     assert lost.lost
     assert lost.refused == "worker: 3 died at this point (exit code 1)"
     with journal(path, resume=True) as kept:
-        assert run_experiments(EXPERIMENTS[:2], journal=kept) == (ALL[0], kept_one)
+        assert run(EXPERIMENTS[:2], journal=kept) == (ALL[0], kept_one)
 
 
 def test_a_stopped_sweep_is_not_written_over(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_stopped_sweep_is_not_written_over(tmp_path: Path) -> None:
             match=r"^output: journal has 2 finished .* \(allowed: --resume, or remove it",
         ),
     ):
-        run_experiments(EXPERIMENTS, journal=kept)
+        run(EXPERIMENTS, journal=kept)
     assert path.read_bytes() == before
 
 
@@ -147,12 +147,12 @@ def test_the_journal_of_another_sweep_is_refused(tmp_path: Path) -> None:
             journal(path, resume=True) as kept,
             pytest.raises(ValueError, match=r"^resume: journal is of other experiments"),
         ):
-            run_experiments(others, journal=kept)
+            run(others, journal=kept)
     with (
         journal(path, resume=True, version="2.0") as kept,
         pytest.raises(ValueError, match=r"^resume: journal is of s11 1\.0, not of this s11 2\.0"),
     ):
-        run_experiments(EXPERIMENTS, journal=kept)
+        run(EXPERIMENTS, journal=kept)
 
 
 def head_of(path: Path) -> str:
@@ -185,7 +185,7 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path: Path, text: str, refusal
         journal(path, resume=True) as kept,
         pytest.raises(ValueError, match=f"^resume: {refusal}$"),
     ):
-        run_experiments(EXPERIMENTS, journal=kept)
+        run(EXPERIMENTS, journal=kept)
     assert path.read_text() == text.replace("HEAD", head)
 
 
@@ -194,4 +194,4 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
         journal(tmp_path / "none" / "journal") as kept,
         pytest.raises(ValueError, match=r"^output: journal cannot be written \(No such file"),
     ):
-        run_experiments(EXPERIMENTS, journal=kept)
+        run(EXPERIMENTS, journal=kept)

@@ -1,4 +1,4 @@
-"""`run_experiments`: any map, the same outcomes in the same order."""
+"""`sweeps.run`: any map, the same outcomes in the same order."""
 
 import multiprocessing
 import pickle
@@ -19,7 +19,7 @@ from s11.lengths import FixedTokens
 from s11.sweep_outcomes import Outcome, figure_kinds
 from s11.sweep_pool import ProcessPool
 from s11.sweep_tasks import Packed, Variant, digests, forget, keep, pack, variant
-from s11.sweeps import Map, figures_of, run_experiments
+from s11.sweeps import Map, figures_of, run
 from s11.traffic import Traffic
 from tests.loads import EXPERIMENTS, load, request
 
@@ -84,33 +84,33 @@ class LastFirst:
 def test_any_map_gives_each_experiments_own_figures_in_order(
     other: Map, experiments: list[Experiment]
 ) -> None:
-    assert list(run_experiments(experiments, map=other)) == each_alone(experiments)
+    assert list(run(experiments, map=other)) == each_alone(experiments)
 
 
 def test_maps_of_the_standard_library() -> None:
-    expected = run_experiments(CHAPTER)
+    expected = run(CHAPTER)
     assert list(expected) == each_alone(CHAPTER)
     with ThreadPoolExecutor(2) as threads:
-        assert run_experiments(CHAPTER, map=threads.map) == expected
+        assert run(CHAPTER, map=threads.map) == expected
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as processes:
-        assert run_experiments(CHAPTER, map=processes.map) == expected
+        assert run(CHAPTER, map=processes.map) == expected
     with spawn.Pool(1) as pool:
-        assert run_experiments(CHAPTER, map=pool.imap) == expected
+        assert run(CHAPTER, map=pool.imap) == expected
         pool.close()
         pool.join()
-    assert run_experiments(CHAPTER, map=ProcessPool(jobs=2)) == expected
+    assert run(CHAPTER, map=ProcessPool(jobs=2)) == expected
 
 
 def test_the_chapters_figures() -> None:
     """4 + 0.018 c + 1.2: 14.416 ms at 512 tokens, 23.632 ms at 1,024."""
-    stalls = [o.metrics.longest_stall_ms for o in run_experiments(CHAPTER[1:3]) if o.metrics]
+    stalls = [o.metrics.longest_stall_ms for o in run(CHAPTER[1:3]) if o.metrics]
     assert stalls == pytest.approx([14.416, 23.632])
 
 
 def test_progress_is_told_after_each() -> None:
     told: list[tuple[int, int]] = []
-    run_experiments(CHAPTER, progress=lambda done, of: told.append((done, of)), map=LastFirst())
+    run(CHAPTER, progress=lambda done, of: told.append((done, of)), map=LastFirst())
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
@@ -122,7 +122,7 @@ def test_what_is_refused_is_a_row_and_not_the_end() -> None:
         limits=(("token_budget", 8),),
     )
     big = RooflineCost(deployment=Deployment(model=MODELS["llama-3.1-70b"], gpu="h100"))
-    outcomes = run_experiments([small, Experiment(), Experiment(cost=big)])
+    outcomes = run([small, Experiment(), Experiment(cost=big)])
     assert outcomes[0].metrics is None
     assert outcomes[0].refused == (
         "token_budget: 8 is less than the 24 streaming users need (allowed: 24 or more, or none)"
@@ -134,8 +134,8 @@ def test_what_is_refused_is_a_row_and_not_the_end() -> None:
 
 def test_a_run_that_is_cut_has_no_figures() -> None:
     """13 steps: 2 of lead-in, 8 of prefill, 3 of the tail."""
-    assert run_experiments([Experiment()], max_steps=13) == run_experiments([Experiment()])
-    (cut,) = run_experiments([Experiment()], max_steps=12)
+    assert run([Experiment()], max_steps=13) == run([Experiment()])
+    (cut,) = run([Experiment()], max_steps=12)
     assert cut == Outcome(metrics=None, refused="max_steps: 12 steps are too few for this run")
 
 
@@ -145,7 +145,7 @@ def test_errors_that_are_no_refusals_end_it(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("s11.sweeps.simulate", broken)
     with pytest.raises(AssertionError, match="a bug"):
-        run_experiments([Experiment()])
+        run([Experiment()])
 
 
 def test_a_map_that_loses_results_is_refused() -> None:
@@ -153,7 +153,7 @@ def test_a_map_that_loses_results_is_refused() -> None:
         return list(map(function, *iterables))[:1]
 
     with pytest.raises(ValueError, match=r"^map: gave 1 results for 4 experiments$"):
-        run_experiments(CHAPTER, map=half)
+        run(CHAPTER, map=half)
 
 
 def test_requests_in_common_are_sent_once() -> None:
@@ -208,15 +208,15 @@ def test_a_variant_is_its_base_changed() -> None:
 
 def test_given_requests_have_no_other_rate_or_seed() -> None:
     given_ = Experiment()
-    (rate,) = run_experiments([Variant(frame=given_, source=given_.workload, rate_per_s=2.0)])
+    (rate,) = run([Variant(frame=given_, source=given_.workload, rate_per_s=2.0)])
     assert rate.refused is not None
     assert rate.refused.startswith("rate_per_s: 2 does not go with requests that are given")
-    (seed,) = run_experiments([Variant(frame=given_, source=given_.workload, seed=2)])
+    (seed,) = run([Variant(frame=given_, source=given_.workload, seed=2)])
     assert seed.refused == (
         "seed: 2 does not go with requests that are not drawn (allowed: traffic)"
     )
     clients = replace(TRAFFIC, arrivals=ClosedLoopArrivals(clients=2, think_ms=0.0))
-    (closed,) = run_experiments([Variant(frame=load(), source=clients, rate_per_s=2.0)])
+    (closed,) = run([Variant(frame=load(), source=clients, rate_per_s=2.0)])
     assert closed.refused is not None
     assert closed.refused.startswith("rate_per_s: 2 does not go with closed-loop clients")
 
@@ -242,7 +242,7 @@ def test_a_digest_names_what_is_run_and_nothing_else() -> None:
 
 
 def test_an_outcome_is_read_back_equal() -> None:
-    for outcome in run_experiments([CHAPTER[0], load()]):
+    for outcome in run([CHAPTER[0], load()]):
         assert Outcome.from_dict(outcome.to_dict()) == outcome
     assert set(figure_kinds().values()) == {int, float}
 

@@ -21,7 +21,7 @@ from s11.figures.theme import (
     layout,
 )
 from s11.metrics import Metrics, measure
-from s11.request_metrics import RequestMetrics, measure_requests
+from s11.request_metrics import RequestMetrics, request_metrics
 from s11.results import Result
 from s11.words import count
 
@@ -53,7 +53,7 @@ class TrafficRun:
                 itl_target_ms=experiment.itl_target_ms,
                 ttft_target_ms=experiment.ttft_target_ms,
             ),
-            per_request=measure_requests(result),
+            per_request=request_metrics(result),
         )
 
 

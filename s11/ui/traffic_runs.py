@@ -14,7 +14,7 @@ from s11.experiment import Experiment
 from s11.figures.traffic_look import TrafficRun
 from s11.kv_pool import within_memory
 from s11.metrics import Metrics, measure
-from s11.request_metrics import RequestMetrics, measure_requests
+from s11.request_metrics import RequestMetrics, request_metrics
 from s11.results import Result
 from s11.simulator import simulate
 from s11.traces import Trace
@@ -140,4 +140,4 @@ def _simulate(setup: Setup) -> _Simulated:
     experiment = within_memory(setup.experiment(workload(setup.source)))
     with turns:
         result = simulate(experiment, max_steps=MAX_STEPS)
-    return _Simulated(experiment, result, measure_requests(result))
+    return _Simulated(experiment, result, request_metrics(result))
