@@ -19,7 +19,7 @@ from s11.cost_options import cost_from
 from s11.error_tables import errors_table
 from s11.experiment import Experiment
 from s11.explain import explain
-from s11.ignored_options import refuse_replaced, refuse_unread
+from s11.ignored_options import ignored
 from s11.kv_pool import within_memory
 from s11.machine_words import machine_words
 from s11.metrics import measure
@@ -27,7 +27,7 @@ from s11.policies import CHUNKING
 from s11.presets import PRESETS
 from s11.simulator import simulate
 from s11.sweeps import chunk_sizes, figures_of, longest_prompt_tokens, sweep_chunk_sizes
-from s11.terminal import console, progress
+from s11.terminal import console, note, progress
 from s11.traces import Trace
 from s11.traffic import Traffic
 from s11.traffic_options import source_data, source_from
@@ -61,7 +61,6 @@ def experiment_from(
         ValueError: options that contradict each other, or values out of range.
     """
     given = {name: value for name, value in vars(options).items() if value is not None}
-    refuse_replaced(given)
     source = source or source_from(options)
     experiment = Experiment()
     if "experiment" in vars(options) and options.experiment is not None:
@@ -106,7 +105,8 @@ def experiment_from(
         hand_over=changed(experiment.hand_over),
         **{name: given[name] for name in PLAIN_OPTIONS if name in given},
     )
-    refuse_unread(described, given)
+    for sentence in ignored(described, given):
+        note(sentence)
     if "no_chunking" in given:
         described = described.chunking_off()
     within_memory(described)
@@ -205,9 +205,11 @@ def sweep(options: argparse.Namespace) -> int:
 
     Or at what the options list, on the workers that they name.
     """
-    _refuse_swept(options)
     source = source_from(options)
     experiment = experiment_from(options, source)
+    listed = any(getattr(options, name) is not None for name in sweep_command.LISTS)
+    if options.chunk_tokens is not None and not listed:
+        note(f"chunk_tokens: {options.chunk_tokens} does nothing in a sweep over chunk sizes")
     if sweep_command.is_asked(options):
         return sweep_command.sweep_grid(
             options,
@@ -227,16 +229,6 @@ def sweep(options: argparse.Namespace) -> int:
     else:
         report_tables.print_sweep(console(), experiment, points, max_steps=MAX_STEPS)
     return 0
-
-
-def _refuse_swept(options: argparse.Namespace) -> None:
-    """Refuse a chunk size beside a sweep over chunk sizes, which a sweep without lists is."""
-    listed = any(getattr(options, name) is not None for name in sweep_command.LISTS)
-    if options.chunk_tokens is not None and not listed:
-        raise ValueError(
-            f"chunk_tokens: {options.chunk_tokens} would do nothing in a sweep over chunk sizes "
-            "(allowed: with --smallest or --chunk-tokens-list instead)"
-        )
 
 
 def _doubled(experiment: Experiment, smallest: int | None) -> tuple[int, ...]:

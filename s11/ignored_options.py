@@ -1,8 +1,8 @@
-"""Options of the command line that would do nothing beside the others: each is refused."""
+"""Options of the command line that do nothing beside the others: each is told of, and kept."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from s11.experiment import Experiment
@@ -21,65 +21,50 @@ READERS: dict[str, Collection[str]] = {
 """By option, the schedulers that read it; what is not here all of them read."""
 
 REPLACED_BY: dict[str, tuple[str, ...]] = {
-    "chunk_tokens": ("no_chunking", "chunk_tokens_list", "chunk_sizes"),
+    "chunk_tokens": ("chunk_tokens_list", "chunk_sizes"),
     "no_chunking": ("chunk_tokens_list", "chunk_sizes", "policies"),
-    "align_first_chunk": ("no_chunking",),
     "token_budget": ("token_budgets",),
     "policy": ("policies",),
     "seed": ("seeds",),
     "smallest": ("chunk_tokens_list", "token_budgets", "rates", "policies", "seeds"),
 }
-"""By option, those beside which nothing is left for it to say."""
+"""By option, those beside which nothing is left for it to say.
+
+`--no-chunking` is a switch, as on the pages: the chunk size that it leaves unused is no mistake.
+"""
 
 
-def refuse_replaced(given: Mapping[str, Any]) -> None:
-    """Refuse an option beside another one that says it all.
+def ignored(experiment: Experiment, given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each option that does nothing beside the others.
 
+    experiment: what the options describe; `policies` among the given are run in place of its own.
     given: the options that were given, by name.
-
-    Raises:
-        ValueError: with both.
     """
     for name, others in REPLACED_BY.items():
         for other in others:
             if name in given and other in given:
-                raise ValueError(
-                    f"{name}: {given[name]} would do nothing beside {other} "
-                    "(allowed: one of the two)"
-                )
-
-
-def refuse_unread(experiment: Experiment, given: Mapping[str, Any]) -> None:
-    """Refuse an option that no scheduler of the experiment reads.
-
-    experiment: what the options describe; `policies` among the given are run in place of its own.
-
-    Raises:
-        ValueError: with the schedulers that read it.
-    """
+                yield f"{name}: {given[name]} does nothing beside {other}"
     policies = tuple(given.get("policies") or (experiment.policy,))
     for name, readers in READERS.items():
         if name in given and not set(readers) & set(policies):
-            raise ValueError(
-                f"{name}: {given[name]} would do nothing with the scheduler "
-                f"{', '.join(policies)} (allowed: with {', '.join(readers)})"
+            yield (
+                f"{name}: {given[name]} does nothing with the scheduler {', '.join(policies)} "
+                f"(read by {', '.join(readers)})"
             )
     if "token_budget" in given and "chunk_sizes" in given and experiment.policy != "sglang":
-        raise ValueError(
-            f"token_budget: {given['token_budget']} would do nothing beside chunk_sizes, which "
-            "bound a whole step (allowed: one of the two)"
+        yield (
+            f"token_budget: {given['token_budget']} does nothing beside chunk_sizes, which bound "
+            "a whole step"
         )
     # vLLM with chunking off refuses what is longer than the cap, so it reads the cap.
     if "chunk_tokens" in given and not experiment.limits.chunking and set(policies) != {"vllm_v1"}:
-        raise ValueError(
-            f"chunk_tokens: {given['chunk_tokens']} would do nothing{_whole_prompts(given)}"
-        )
+        yield f"chunk_tokens: {given['chunk_tokens']} does nothing{_whole_prompts(given)}"
 
 
 def _whole_prompts(given: Mapping[str, Any]) -> str:
     engine = given.get("engine")
     if engine is None:
-        return ", as the experiment has chunking off (allowed: where it is on)"
+        return ", as the experiment has chunking off"
     policy = PRESETS[engine].policy
     on = [p.name for p in PRESETS.values() if p.policy == policy and p.limits.chunking]
-    return f": the engine {engine} takes prompts whole (allowed: with {', '.join(on)})"
+    return f": the engine {engine} takes prompts whole (read by {', '.join(on)})"

@@ -22,6 +22,11 @@ def console() -> Console:
     return out if out.is_terminal else Console(highlight=False, soft_wrap=True, width=PIPE_WIDTH)
 
 
+def note(sentence: str) -> None:
+    """Tell on standard error of something that changes no answer."""
+    print(f"s11: note: {sentence}", file=sys.stderr)
+
+
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Group:
     """Return a titled table with its first column to the left and the figures to the right."""
     made = Table(box=box.SIMPLE_HEAD)

@@ -1,23 +1,21 @@
-"""Options that would do nothing: refused, in one line, and no other is."""
+"""Options that do nothing: told of in one line, and no other is."""
 
+import json
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from s11 import simulate
+from s11.cli import _parser, main
+from s11.commands import experiment_from
 from s11.experiment import Experiment
 from s11.ignored_options import READERS
 from s11.plan import HandOver
 from s11.policies import POLICIES
 from s11.presets import PRESETS, READS
-from tests.command_line import Command, printed, refusal
+from tests.command_line import Command, printed
 from tests.loads import load, request
-
-
-@pytest.fixture
-def refused(capsys: pytest.CaptureFixture[str]) -> Command:
-    return partial(refusal, capsys)
 
 
 @pytest.fixture
@@ -25,62 +23,95 @@ def run(capsys: pytest.CaptureFixture[str]) -> Command:
     return partial(printed, capsys)
 
 
+@pytest.fixture
+def noted(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Read a command's options into an experiment; return what is said on the way."""
+
+    def told(*arguments: str) -> str:
+        experiment_from(_parser().parse_args(arguments))
+        out, err = capsys.readouterr()
+        assert out == ""
+        return err
+
+    return told
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
         (
             "simulate --engine tensorrt-llm --chunk-tokens 1000",
-            "chunk_tokens: 1000 would do nothing: the engine tensorrt-llm takes prompts whole "
-            "(allowed: with tensorrt-llm-chunked)",
-        ),
-        (
-            "simulate --no-chunking --chunk-tokens 9",
-            "chunk_tokens: 9 would do nothing beside no_chunking (allowed: one of the two)",
+            "chunk_tokens: 1000 does nothing: the engine tensorrt-llm takes prompts whole "
+            "(read by tensorrt-llm-chunked)",
         ),
         (
             "simulate --policy whole_prompt --chunk-tokens 9",
-            "chunk_tokens: 9 would do nothing with the scheduler whole_prompt (allowed: with "
+            "chunk_tokens: 9 does nothing with the scheduler whole_prompt (read by "
             "chunked, vllm_v1, sglang, tensorrt_llm, slo_adaptive, disaggregated)",
         ),
         (
             "simulate --engine vllm-2k --mixed",
-            "mixed: True would do nothing with the scheduler vllm_v1 (allowed: with sglang)",
+            "mixed: True does nothing with the scheduler vllm_v1 (read by sglang)",
         ),
-        ("simulate --policy sglang --align-first-chunk", "align_first_chunk: True would do"),
-        ("simulate --no-chunking --align-first-chunk", "align_first_chunk: True would do"),
-        ("simulate --policy request_level --prefill-interval 2", "prefill_interval: 2 would do"),
-        ("simulate --kv-bytes-per-token 7", "with the scheduler chunked (allowed: with disagg"),
-        ("simulate --link-bytes-per-s 2000", "link_bytes_per_s: 2000.0 would do nothing"),
-        ("simulate --engine sglang-8k --link-latency-ms 3", "link_latency_ms: 3.0 would do"),
+        ("simulate --policy sglang --align-first-chunk", "align_first_chunk: True does"),
+        ("simulate --policy request_level --prefill-interval 2", "prefill_interval: 2 does"),
+        ("simulate --kv-bytes-per-token 7", "with the scheduler chunked (read by disagg"),
+        ("simulate --link-bytes-per-s 2000", "link_bytes_per_s: 2000.0 does nothing"),
+        ("simulate --engine sglang-8k --link-latency-ms 3", "link_latency_ms: 3.0 does"),
         ("capacity --policy prefill_first --chunk-tokens 9", "with the scheduler prefill_first"),
-        ("capacity --chunk-sizes 9 --chunk-tokens 9", "beside chunk_sizes (allowed: one of"),
+        ("capacity --chunk-sizes 9 --chunk-tokens 9", "9 does nothing beside chunk_sizes"),
         ("capacity --chunk-sizes 99 --token-budget 99", "beside chunk_sizes, which bound a whole"),
-        ("capacity --policy vllm_v1 --no-chunking --chunk-sizes 9", "no_chunking: True would do"),
-        ("sweep --chunk-tokens 9", "chunk_tokens: 9 would do nothing in a sweep over chunk sizes"),
-        ("sweep --chunk-tokens 9 --jobs 2", "(allowed: with --smallest or --chunk-tokens-list"),
+        ("capacity --policy vllm_v1 --no-chunking --chunk-sizes 9", "no_chunking: True does"),
         ("sweep --chunk-tokens 9 --chunk-tokens-list 9", "beside chunk_tokens_list"),
-        ("sweep --token-budget 99 --token-budgets 99", "token_budget: 99 would do nothing"),
-        ("sweep --policy sglang --policies chunked", "policy: sglang would do nothing beside pol"),
-        ("sweep --no-chunking --policies chunked,sglang", "no_chunking: True would do nothing"),
+        ("sweep --token-budget 99 --token-budgets 99", "token_budget: 99 does nothing"),
+        ("sweep --policy sglang --policies chunked", "policy: sglang does nothing beside pol"),
+        ("sweep --no-chunking --policies chunked,sglang", "no_chunking: True does nothing"),
         ("sweep --mixed --policies chunked,vllm_v1", "with the scheduler chunked, vllm_v1"),
-        ("sweep --smallest 9 --token-budgets 99", "smallest: 9 would do nothing beside token_b"),
-        ("sweep --traffic openchat --rate-per-s 1 --seed 3 --seeds 1", "seed: 3 would do nothing"),
+        ("sweep --smallest 9 --token-budgets 99", "smallest: 9 does nothing beside token_b"),
+        ("sweep --traffic openchat --rate-per-s 1 --seed 3 --seeds 1", "seed: 3 does nothing"),
     ],
 )  # fmt: skip
-def test_an_option_that_would_do_nothing_is_refused(
-    refused: Command, arguments: str, named: str
+def test_an_option_that_does_nothing_is_told_of(noted: Command, arguments: str, named: str) -> None:
+    said = noted(*arguments.split())
+    assert said.startswith("s11: note: ")
+    assert named in said
+    assert len(said.splitlines()) == 1
+
+
+def test_a_run_with_such_an_option_is_the_run_without(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = ("simulate", "--json", "--prompt-tokens", "99", "--policy", "whole_prompt")
+    assert main(plain) == 0
+    expected = json.loads(capsys.readouterr().out)
+    assert main([*plain, "--chunk-tokens", "9"]) == 0
+    out, said = capsys.readouterr()
+    assert json.loads(out)["steps"] == expected["steps"]
+    assert said.startswith(
+        "s11: note: chunk_tokens: 9 does nothing with the scheduler whole_prompt"
+    )
+
+
+def test_the_switch_is_no_mistake_beside_a_chunk_size(noted: Command) -> None:
+    assert noted("simulate", "--no-chunking", "--chunk-tokens", "9", "--align-first-chunk") == ""
+
+
+@pytest.mark.parametrize("more", [(), ("--jobs", "2")])
+def test_a_sweep_over_chunk_sizes_has_no_use_for_one(
+    capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
 ) -> None:
-    assert named in refused(*arguments.split())
+    assert main(["sweep", "--prompt-tokens", "100", "--chunk-tokens", "9", "--csv", *more]) == 0
+    out, said = capsys.readouterr()
+    assert len(out.splitlines()) == 2
+    assert said == "s11: note: chunk_tokens: 9 does nothing in a sweep over chunk sizes\n"
 
 
 @pytest.mark.parametrize("engine", list(PRESETS))
-def test_a_chunk_size_changes_every_engine_that_does_not_refuse_it(
-    run: Command, refused: Command, engine: str
+def test_a_chunk_size_changes_every_engine_that_reads_it(
+    run: Command, noted: Command, engine: str
 ) -> None:
     """Chunks of 100 of a prompt of 200: two prefill steps, and no engine's own size is so small."""
     given = ("simulate", "--json", "--engine", engine, "--request", "0:200", "--block-size", "4")
     if engine == "tensorrt-llm":
-        refused(*given, "--chunk-tokens", "100")
+        assert "does nothing" in noted(*given, "--chunk-tokens", "100")
         return
     assert run(*given, "--chunk-tokens", "100") != run(*given)
 
