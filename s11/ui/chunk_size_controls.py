@@ -111,26 +111,33 @@ def worked(
     """
     kept_key, stopped_key = f"size_{name}_kept", f"size_{name}_stopped"
     kept = st.session_state.get(kept_key)
-    done: list[Done] = kept[1] if kept is not None and kept[0] == asked else []
-    st.session_state[kept_key] = (asked, done)
+    # By number: an interrupted run ends its job beside the run that came after it.
+    results: dict[int, Done] = kept[1] if kept is not None and kept[0] == asked else {}
+    st.session_state[kept_key] = (asked, results)
     place = st.empty()
-    if st.session_state.get(stopped_key) == asked and len(done) < len(jobs):
+    if st.session_state.get(stopped_key) == asked and len(results) < len(jobs):
+        done = _in_order(results)
         with place.container(border=True):
             st.markdown(f"**Stopped** after {len(done)} of {len(jobs)}; what is done is shown.")
             st.button("Go on", key=f"size_{name}_go", on_click=_set, args=(stopped_key, None))
         return done
     begun_s, bar = time.perf_counter(), None
-    for label, job in jobs[len(done) :]:
+    for number, (label, job) in enumerate(jobs):
+        if number in results:
+            continue
         if bar is None and time.perf_counter() - begun_s > QUIET_S:
             with place.container(border=True):
                 bar = st.progress(0.0)
                 st.button("Stop", key=f"size_{name}_stop", on_click=_set, args=(stopped_key, asked))
         if bar is not None:
-            text = f"{label} ({len(done) + 1} of {len(jobs)})"
-            bar.progress(len(done) / len(jobs), text=text)
-        done.append(job())
+            bar.progress(number / len(jobs), text=f"{label} ({number + 1} of {len(jobs)})")
+        results[number] = job()
     place.empty()
-    return done
+    return _in_order(results)
+
+
+def _in_order(results: dict[int, Done]) -> list[Done]:
+    return [results[number] for number in sorted(results)]
 
 
 def _set(key: str, value: Hashable) -> None:

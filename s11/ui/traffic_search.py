@@ -35,11 +35,14 @@ class Search:
     """What one session has tried of one setting.
 
     points: by chunk size, None for whole prompts, for all targets together.
+    latest: the run that searches. One that was interrupted may end its last simulation beside the
+        run that came after it; what it finds is left out.
     """
 
     asked: Setup
     points: dict[int | None, list[RatePoint]] = field(default_factory=dict)
     finished: bool = False
+    latest: object = None
 
 
 def targets_of(asked: Setup) -> list[CapacityTargets]:
@@ -71,6 +74,7 @@ def search(found: Search) -> Iterator[tuple[int | None, RatePoint]]:
     """
     asked = found.asked
     first_per_s = FIRST_PER_S
+    mine = found.latest = object()
     for size in SEARCHED:
         points = found.points.setdefault(size, [])
         for targets in targets_of(asked):
@@ -86,6 +90,8 @@ def search(found: Search) -> Iterator[tuple[int | None, RatePoint]]:
                 known=known,
             )
             for number, point in enumerate(_in_turn(rates)):
+                if found.latest is not mine:
+                    return
                 if number >= len(known):
                     points.append(point)
                     yield size, point

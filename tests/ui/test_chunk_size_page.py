@@ -214,7 +214,7 @@ def test_a_stopped_sweep_shows_what_is_done_and_goes_on(page):
     app = page(**SMALL)
     asked, done = app.session_state["size_sweep_kept"]
     assert len(done) == 7
-    app.session_state["size_sweep_kept"] = (asked, list(done[:3]))
+    app.session_state["size_sweep_kept"] = (asked, {n: done[n] for n in range(3)})
     app.session_state["size_sweep_stopped"] = asked
     app.run()
     assert not app.exception
@@ -229,7 +229,7 @@ def test_a_stopped_sweep_shows_what_is_done_and_goes_on(page):
 def test_another_load_begins_anew_after_a_stop(page):
     app = page(**SMALL)
     asked, done = app.session_state["size_sweep_kept"]
-    app.session_state["size_sweep_kept"] = (asked, list(done[:3]))
+    app.session_state["size_sweep_kept"] = (asked, {n: done[n] for n in range(3)})
     app.session_state["size_sweep_stopped"] = asked
     app.number_input(key="size_users").set_value(8).run()
     assert len(meta(app, CURVE)["sizes"]) == 7

@@ -61,23 +61,26 @@ def test_a_slow_rate_whose_run_was_cut_does_not_hide_a_faster_one_that_holds():
     assert found_of([point(0.5, cut=True)], TARGETS).highest is None  # all that there is
 
 
-def test_a_target_that_no_rate_holds_does_not_spoil_the_search_for_the_next(monkeypatch):
-    """4 ms is less than any decode step takes: its search goes down to runs that are cut."""
-    monkeypatch.setattr(traffic_search, "MAX_STEPS", 8_000)
-    monkeypatch.setattr(traffic_search, "CHUNK_SIZES", (128,))
+def asked(*, itl_target_ms: float) -> Setup:
     drawn: dict[str, Any] = {"preset": "openchat", "burstiness": 1.0, "seed": 0}
-    asked = Setup(
+    return Setup(
         source=DrawnTraffic(**drawn, rate_per_s=4.0, request_count=30),
         side=Side(policy="chunked", chunk_tokens=128),
         most_running=64,
         prefix_caching=False,
         machine=None,
         ttft_target_ms=2_000.0,
-        itl_target_ms=8.0,
+        itl_target_ms=itl_target_ms,
     )
-    found = Search(asked)
+
+
+def test_a_target_that_no_rate_holds_does_not_spoil_the_search_for_the_next(monkeypatch):
+    """4 ms is less than any decode step takes: its search goes down to runs that are cut."""
+    monkeypatch.setattr(traffic_search, "MAX_STEPS", 8_000)
+    monkeypatch.setattr(traffic_search, "SEARCHED", (128,))
+    found = Search(asked(itl_target_ms=8.0))
     list(search(found))
-    tight, chosen, _ = targets_of(asked)
+    tight, chosen, _ = targets_of(found.asked)
     points = found.points[128]
     assert any(one.stopped_at_max_steps for one in points)
     assert found_of(points, tight).highest is None
@@ -85,3 +88,17 @@ def test_a_target_that_no_rate_holds_does_not_spoil_the_search_for_the_next(monk
     assert highest is not None
     assert highest.itl_p99_ms is not None
     assert highest.itl_p99_ms <= 8.0
+
+
+def test_a_search_that_was_interrupted_leaves_the_one_after_it_alone():
+    """The page runs anew while the run before it still simulates: both would keep what is found."""
+    alone, found = (Search(asked(itl_target_ms=50.0)) for _ in range(2))
+    list(search(alone))
+    interrupted = search(found)
+    next(interrupted)
+    after = search(found)
+    next(after)
+    assert list(interrupted) == []
+    list(after)
+    assert found.finished
+    assert found.points == alone.points
