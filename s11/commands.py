@@ -51,11 +51,12 @@ PLAIN_OPTIONS = ("policy", "itl_target_ms", "ttft_target_ms")
 
 
 def experiment_from(
-    options: argparse.Namespace, source: Trace | Traffic | None = None
+    options: argparse.Namespace, source: Trace | Traffic | None = None, *, notes: bool = True
 ) -> Experiment:
     """Return the experiment that the options describe, on top of a file's or the chapter's.
 
     source: the trace or traffic of the options, where the caller has read it already.
+    notes: tell of options that do nothing.
 
     Raises:
         ValueError: options that contradict each other, or values out of range.
@@ -105,7 +106,7 @@ def experiment_from(
         hand_over=changed(experiment.hand_over),
         **{name: given[name] for name in PLAIN_OPTIONS if name in given},
     )
-    for sentence in ignored(described, given):
+    for sentence in ignored(described, given) if notes else ():
         note(sentence)
     if "no_chunking" in given:
         described = described.chunking_off()

@@ -120,7 +120,7 @@ def _other(
         other = experiment.chunking_off()
     else:
         changed = {**vars(options), "policy": options.against, "no_chunking": None}
-        other = experiment_from(argparse.Namespace(**changed), source)
+        other = experiment_from(argparse.Namespace(**changed), source, notes=False)
     if other == experiment:
         allowed = [name for name in AGAINST if name not in (CHUNKING_OFF, experiment.policy)]
         raise ValueError(
