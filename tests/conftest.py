@@ -17,19 +17,34 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if IN_CI else "dev")
 
 
+def needs_a_browser(item: pytest.Item) -> bool:
+    return ROOT / "tests" / "browser" in item.path.parents
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=needs_a_browser)  # last; else as they are
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """Keep the tests of a file on one worker, so that what they share is made once.
 
-    All that need a browser are as one file: a server and a browser take seconds to start.
+    The first worker begins at the end, with what needs a browser, the others at the front: a
+    server and a browser take seconds to start, and most often only one worker needs them.
     """
     from xdist.scheduler import LoadFileScheduling
 
+    config.option.loadscopereorder = False
     scheduler = LoadFileScheduling(config, log)
-    file_of = scheduler._split_scope
-    scheduler._split_scope = lambda nodeid: (
-        "browser" if nodeid.startswith("tests/browser/") else file_of(nodeid)
-    )
+    assign_first = scheduler._assign_work_unit
+
+    def assign(node: object) -> None:
+        if node is scheduler.nodes[0]:
+            last = next(reversed(scheduler.workqueue))
+            scheduler.workqueue.move_to_end(last, last=False)
+        assign_first(node)
+
+    scheduler._assign_work_unit = assign
     return scheduler
 
 
