@@ -13,12 +13,13 @@ import streamlit as st
 _SCRIPT = """<script>
 if (!window.s11History) {
   window.s11History = true;
+  const MOST_TIMES = 5;
   const push = history.pushState.bind(history);
   const replace = history.replaceState.bind(history);
   const at = (address) => new URL(address, location.href);
   let whole = null;  // this page's address, before it lost parameters
-  let asked = null;  // where Back or Forward led, until it stands or somebody does something
-  let waiting = false;
+  let asked = null;  // where Back or Forward led, until somebody does something
+  let waiting = false, times = 0;
 
   const loses = (address) => asked !== null && asked.pathname === at(address).pathname
     && [...asked.searchParams.keys()].some((name) => !at(address).searchParams.has(name));
@@ -28,19 +29,21 @@ if (!window.s11History) {
   const turns = (address) => at(address).pathname.endsWith('/learn') && scene(address)
     && scene(address) !== scene(location.href);
 
-  function askAgain(app) {  // by now the server has forgotten the other page's names
+  // When the server is done it has forgotten the other page's names; one that was still busy with
+  // that page takes a parameter out once more.
+  function askAgain(app) {
     if (app.dataset.testScriptState !== 'notRunning')
       return setTimeout(() => askAgain(app), 50);
     waiting = false;
     if (asked === null) return;
+    times += 1;
     replace({}, '', asked);
-    asked = null;
     window.dispatchEvent(new PopStateEvent('popstate', {state: {s11: 'again'}}));
   }
   function change(address) {
     whole = null;
     replace({}, '', address);
-    if (!loses(address) || waiting) return;
+    if (!loses(address) || waiting || times === MOST_TIMES) return;
     waiting = true;
     setTimeout(() => askAgain(document.querySelector('[data-testid=stApp]')), 50);
   }
@@ -52,16 +55,20 @@ if (!window.s11History) {
       whole = before;
       return;
     }
+    // Nobody asked for it: the server was still busy with the page that Back led away from.
+    if (asked !== null) return change(address);
     if (whole !== null && at(address).pathname !== location.pathname) replace({}, '', whole);
-    whole = asked = null;
+    whole = null;
     push(state, title, address);
   };
   history.replaceState = (state, title, address) => change(address);
   window.addEventListener('popstate', (event) => {
     whole = null;
-    if (event.state?.s11 !== 'again') asked = at(location.href);
+    if (event.state?.s11 === 'again') return;
+    asked = at(location.href);
+    times = 0;
   }, true);
-  for (const doing of ['pointerdown', 'keydown'])
+  for (const doing of ['pointerdown', 'keydown', 'click'])
     window.addEventListener(doing, () => { asked = null; }, true);
 }
 </script>"""
