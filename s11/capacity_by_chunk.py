@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,6 +13,7 @@ from s11.experiment import Experiment
 from s11.sweep_outcomes import Lost, WorkersGoneError
 from s11.sweeps import Map, Workers
 
+FIRST_PER_S = 1.0
 Tried = Callable[[int | None, RatePoint], None]
 """Told of a run: its chunk size in tokens, None for whole prompts, and what it gave."""
 
@@ -52,7 +54,7 @@ def capacity_by_chunk(
     *,
     map: Map = map,
     progress: Tried | None = None,
-    first_per_s: float = 1.0,
+    first_per_s: float | None = None,
     relative_precision: float = 0.02,
     **search: Any,
 ) -> tuple[ChunkCapacity, ...]:
@@ -64,6 +66,7 @@ def capacity_by_chunk(
     chunk_sizes: in tokens; None: whole prompts, under the experiment's own limits.
     map: the built-in one, or another such as `s11.sweep_pool.ProcessPool`, to which `make` must
         be possible to send.
+    first_per_s: where each search begins; None: at `FIRST_PER_S`, or at the bound next to it.
     progress: called after each run; with another map than the built-in one, when a size is
         done, for each of its runs.
 
@@ -71,6 +74,9 @@ def capacity_by_chunk(
         ValueError: rates or a precision out of range, or what `make` refuses.
         WorkersGoneError: workers that died at every attempt.
     """
+    if first_per_s is None:  # few requests a second, where the bounds allow it
+        low_per_s, high_per_s = search.get("low_per_s", 0.0), search.get("high_per_s", math.inf)
+        first_per_s = min(max(FIRST_PER_S, low_per_s), high_per_s)
     of_size = partial(
         _of_size,
         make=make,

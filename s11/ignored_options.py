@@ -22,7 +22,7 @@ READERS: dict[str, Collection[str]] = {
 
 REPLACED_BY: dict[str, tuple[str, ...]] = {
     "chunk_tokens": ("chunk_tokens_list", "chunk_sizes"),
-    "no_chunking": ("chunk_tokens_list", "chunk_sizes", "policies"),
+    "no_chunking": ("policies",),
     "token_budget": ("token_budgets",),
     "policy": ("policies",),
     "seed": ("seeds",),
@@ -40,10 +40,15 @@ def ignored(experiment: Experiment, given: Mapping[str, Any]) -> Iterator[str]:
     experiment: what the options describe; `policies` among the given are run in place of its own.
     given: the options that were given, by name.
     """
-    for name, others in REPLACED_BY.items():
-        for other in others:
-            if name in given and other in given:
-                yield f"{name}: {given[name]} does nothing beside {other}"
+    replaced = {
+        name: other
+        for name, others in REPLACED_BY.items()
+        for other in others
+        if name in given and other in given
+    }
+    for name, other in replaced.items():
+        yield f"{name}: {given[name]} does nothing beside {other}"
+    given = {name: value for name, value in given.items() if name not in replaced}
     policies = tuple(given.get("policies") or (experiment.policy,))
     for name, readers in READERS.items():
         if name in given and not set(readers) & set(policies):
@@ -51,11 +56,6 @@ def ignored(experiment: Experiment, given: Mapping[str, Any]) -> Iterator[str]:
                 f"{name}: {given[name]} does nothing with the scheduler {', '.join(policies)} "
                 f"(read by {', '.join(readers)})"
             )
-    if "token_budget" in given and "chunk_sizes" in given and experiment.policy != "sglang":
-        yield (
-            f"token_budget: {given['token_budget']} does nothing beside chunk_sizes, which bound "
-            "a whole step"
-        )
     # vLLM with chunking off refuses what is longer than the cap, so it reads the cap.
     if "chunk_tokens" in given and not experiment.limits.chunking and set(policies) != {"vllm_v1"}:
         yield f"chunk_tokens: {given['chunk_tokens']} does nothing{_whole_prompts(given)}"

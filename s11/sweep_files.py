@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from s11 import export_files, exports
+from s11.sweep_grid import KNOBS
 from s11.sweep_journal import Journal
+from s11.sweep_outcomes import figure_kinds
 
 ENDINGS = (".csv", ".parquet")
 OWN_COLUMNS = {"longest_stall_ms", "ttft_ms", "makespan_ms", "refused"}
 """What every sweep's table has among its columns, of other versions too."""
-MOST_HEAD_BYTES = 100_000
+MOST_BYTES = 10_000_000
 PANDAS_KINDS = {int: "Int64", float: "Float64", bool: "boolean"}
 
 
@@ -46,18 +48,21 @@ def check_output(output: str) -> None:
 
 
 def _is_a_sweeps(path: Path) -> bool:
-    """Return whether a file has the columns of a sweep's table."""
+    """Return whether a file has the columns of a sweep's table, and nothing of anybody else's."""
     columns = _parquet_columns(path) if path.suffix == ".parquet" else _csv_columns(path)
-    return set(columns) >= OWN_COLUMNS
+    return OWN_COLUMNS <= set(columns) <= {*KNOBS, *figure_kinds(), "refused"}
 
 
 def _csv_columns(path: Path) -> list[str]:
+    """Return a CSV file's columns; none where a row has more or fewer cells than they are."""
     with path.open("rb") as file:
-        head = file.read(MOST_HEAD_BYTES)
+        text = file.read(MOST_BYTES).decode("utf-8", "replace")
     try:
-        return next(csv.reader(io.StringIO(head.decode("utf-8", "replace"))), [])
+        rows = list(csv.reader(io.StringIO(text)))
     except csv.Error:
         return []
+    whole = rows[:-1] if len(text) >= MOST_BYTES else rows
+    return rows[0] if rows and all(len(row) == len(rows[0]) for row in whole) else []
 
 
 def _parquet_columns(path: Path) -> list[str]:
@@ -65,7 +70,7 @@ def _parquet_columns(path: Path) -> list[str]:
 
     with path.open("rb") as file:
         try:
-            read = pd.read_parquet(file, engine="pyarrow", columns=sorted(OWN_COLUMNS))
+            read = pd.read_parquet(file, engine="pyarrow")
         except ImportError:
             return sorted(OWN_COLUMNS)  # nothing is lost: without pyarrow nothing is written
         except Exception:  # pyarrow has many for a file that is none or has other columns

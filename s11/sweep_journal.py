@@ -48,14 +48,14 @@ class Journal:
         try:
             lines = self.path.read_bytes().split(b"\n") if self.path.exists() else []
             whole = lines[:-1]  # what follows the last line end was cut
-            if whole and not self.resume:
+            if whole and not self.resume and _is_head(whole[0]):
                 raise ValueError(
                     f"output: {name} has {len(whole) - 1:,} finished experiments of a stopped "
                     "sweep (allowed: --resume, or remove it)"
                 )
-            if whole:
+            if whole and self.resume:
                 _check_head(name, whole[0], head)
-            elif not _is_cut_head(b"".join(lines)):
+            elif whole or not _is_cut_head(b"".join(lines)):
                 raise ValueError(
                     f"output: {name} is there and no sweep's journal, and would be lost "
                     "(allowed: remove it, or another output)"
@@ -107,6 +107,13 @@ def _is_cut_head(part: bytes) -> bool:
     """Return whether a line without an end may be what a kill left of a head, or nothing is."""
     begin = json.dumps({"format": FORMAT}).removesuffix("}").encode()
     return begin.startswith(part[: len(begin)])
+
+
+def _is_head(line: bytes) -> bool:
+    try:
+        return bool(_row("", 1, line).get("format") == FORMAT)
+    except ValueError:
+        return False
 
 
 def _check_head(name: str, line: bytes, expected: dict[str, Any]) -> None:

@@ -121,6 +121,8 @@ def source_from(options: argparse.Namespace) -> Trace | Traffic | None:
     """
     given = {name: value for name, value in vars(options).items() if value is not None}
     chosen = [name for name in ("trace", "traffic") if name in given]
+    if chosen == ["traffic"] and "rates" in given and "clients" not in given:
+        given.setdefault("rate_per_s", given["rates"][0])  # a sweep goes through all of them
     if len(chosen) > 1:
         raise ValueError("traffic: not allowed together with trace")
     for needed, names in (("trace", TRACE_OPTIONS), ("traffic", TRAFFIC_OPTIONS)):

@@ -174,6 +174,19 @@ def test_workers_that_are_gone_are_one_line(
     assert printed_both.out == ""
 
 
+@pytest.mark.parametrize(("bound", "rate_per_s"), [("--low-per-s", 2.0), ("--high-per-s", 0.5)])
+def test_bounds_on_either_side_of_one_a_second_are_searched(
+    shown: Command, bound: str, rate_per_s: float
+) -> None:
+    """Fixed requests of 700 tokens in steps of 64: each search begins at the bound."""
+    traffic = "--traffic fixed --prompt-tokens 700 --output-tokens 6 --requests 15"
+    asked = f"capacity {traffic} --chunk-sizes 64 --json {bound} {rate_per_s}"
+    for found in json.loads(shown(*asked.split()))["capacities"]:
+        rates = [point["rate_per_s"] for point in found["points"]]
+        assert rate_per_s in rates
+        assert min(rates) >= 2 if bound == "--low-per-s" else max(rates) <= 0.5
+
+
 def test_drawn_traffic_needs_no_rate_of_its_own(shown: Command) -> None:
     """Requests of 100 tokens at 22 ms each: nobody serves more than about 45 a second."""
     asked = [

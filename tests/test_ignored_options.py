@@ -60,8 +60,10 @@ def noted(capsys: pytest.CaptureFixture[str]) -> Command:
         ("simulate --engine sglang-8k --link-latency-ms 3", "link_latency_ms: 3.0 does"),
         ("capacity --policy prefill_first --chunk-tokens 9", "with the scheduler prefill_first"),
         ("capacity --chunk-sizes 9 --chunk-tokens 9", "9 does nothing beside chunk_sizes"),
-        ("capacity --chunk-sizes 99 --token-budget 99", "beside chunk_sizes, which bound a whole"),
-        ("capacity --policy vllm_v1 --no-chunking --chunk-sizes 9", "no_chunking: True does"),
+        (
+            "capacity --engine tensorrt-llm --chunk-sizes 9 --chunk-tokens 9",
+            "9 does nothing beside chunk_sizes",
+        ),
         ("sweep --chunk-tokens 9 --chunk-tokens-list 9", "beside chunk_tokens_list"),
         ("sweep --token-budget 99 --token-budgets 99", "token_budget: 99 does nothing"),
         ("sweep --policy sglang --policies chunked", "policy: sglang does nothing beside pol"),
@@ -88,6 +90,17 @@ def test_a_run_with_such_an_option_is_the_run_without(capsys: pytest.CaptureFixt
     assert said.startswith(
         "s11: note: chunk_tokens: 9 does nothing with the scheduler whole_prompt"
     )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "capacity --chunk-sizes 99 --token-budget 99",  # whole prompts keep to the budget
+        "sweep --no-chunking --chunk-tokens-list 9",  # with the switch, nothing else is swept
+    ],
+)
+def test_what_does_something_is_not_told_of(noted: Command, arguments: str) -> None:
+    assert noted(*arguments.split()) == ""
 
 
 def test_the_switch_is_no_mistake_beside_a_chunk_size(noted: Command) -> None:

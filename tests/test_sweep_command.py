@@ -97,6 +97,8 @@ def test_files_of_both_formats_read_back_equal(run: Command, tmp_path: Path) -> 
 
 OTHERS: dict[str, bytes] = {
     "notes.csv": b"name,ttft_ms\nmine,3\n",
+    "more-columns.csv": b"longest_stall_ms,ttft_ms,makespan_ms,refused,my_notes\n1,2,3,,mine\n",
+    "more-lines.csv": b"longest_stall_ms,ttft_ms,makespan_ms,refused\n1,2,3,\n# what I think\n",
     "no-text.csv": bytes(range(256)) * 9,
     "long.csv": b'"' + b"x" * 300_000,  # one field, longer than any that is read
     "a-csv.parquet": b"longest_stall_ms,ttft_ms,makespan_ms,refused\n",
@@ -321,3 +323,9 @@ def test_off_a_terminal_a_plain_line_now_and_then(capsys: pytest.CaptureFixture[
         for done in (1, 1_000, 1_001, 1_002):
             advance(done, 2_000)
     assert capsys.readouterr().err == ("s11: 1,000 of 2,000 points\ns11: 1,002 of 2,000 points\n")
+
+
+def test_a_sweep_over_rates_needs_no_rate_of_its_own(run: Command) -> None:
+    traffic = "--traffic fixed --prompt-tokens 9 --output-tokens 2 --requests 3"
+    lines = run("sweep", *traffic.split(), "--rates", "5,90", "--csv").splitlines()
+    assert [line.split(",")[0] for line in lines] == ["rate_per_s", "5.0", "90.0"]

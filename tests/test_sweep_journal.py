@@ -98,12 +98,17 @@ def test_a_kill_anywhere_loses_at_most_the_point_under_way(
 
 
 @pytest.mark.parametrize("resume", [True, False])
-def test_a_file_of_one_line_without_an_end_is_left_as_it_is(tmp_path: Path, resume: bool) -> None:
+@pytest.mark.parametrize("text", [b'{"format": "mine"}', b"mine\n", b'{"my": 1}\n', b"[1]\n2\n"])
+def test_a_file_of_anybody_elses_is_left_as_it_is(
+    tmp_path: Path, text: bytes, resume: bool
+) -> None:
     path = tmp_path / "journal"
-    path.write_bytes(b'{"format": "mine"}')
-    with pytest.raises(ValueError, match="is there and no sweep's journal, and would be lost"):
+    path.write_bytes(text)
+    reason = "(is there and no sweep's journal, and would be lost|is not|line 1)"
+    with pytest.raises(ValueError, match=reason) as refused:
         journal(path, resume=resume).begin(["a"])
-    assert path.read_bytes() == b'{"format": "mine"}'
+    assert resume or "would be lost" in str(refused.value)
+    assert path.read_bytes() == text
 
 
 def test_what_was_lost_is_run_again_when_resumed(tmp_path: Path) -> None:
