@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from itertools import chain
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,7 @@ class Recorder:
         self.preemptions: list[tuple[int, float, int]] = []
         self.spans: list[Span] = []
         self._packed: dict[str, list[np.ndarray | Callable[[], np.ndarray]]] = defaultdict(list)
+        self._packing = Lock()
 
     def admitted(self, request: int, now_ms: float, cached_tokens: int) -> None:
         """Note that a request got a seat in the step that comes."""
@@ -97,7 +99,11 @@ class Recorder:
         notes.clear()
 
     def _noted(self, name: str, columns: int) -> np.ndarray:  # (notes, columns)
-        """Return all notes of a kind, packed."""
+        """Return all notes of a kind, packed; whoever reads a run at the same time waits."""
+        with self._packing:
+            return self._noted_alone(name, columns)
+
+    def _noted_alone(self, name: str, columns: int) -> np.ndarray:  # (notes, columns)
         self._pack(name)
         parts = [part() if callable(part) else part for part in self._packed[name]]
         if len(parts) != 1:

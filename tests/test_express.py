@@ -2,6 +2,8 @@
 
 import random
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 
 import numpy as np
@@ -25,6 +27,7 @@ from s11.head_of_queue import steps_that_fit
 from s11.head_stretches import StretchRunner, serves_the_head_alone
 from s11.head_tables import Began, Jottings
 from s11.plan import StepPlan
+from s11.recorder import Recorder
 from tests.loads import random_experiment
 
 COSTS = (
@@ -290,6 +293,22 @@ def test_what_nobody_reads_is_not_worked_out() -> None:
     assert np.array_equal(told.requests.last_token_ms, plain.requests.last_token_ms)
     assert np.array_equal(told.spans.decodes, plain.spans.decodes)
     assert_same(told, plain)
+
+
+def test_two_who_read_a_run_at_once_work_it_out_once() -> None:
+    """Sessions share kept runs: the second waits for the first, who takes a while."""
+    recorder, worked_out = Recorder(()), []
+
+    def rows() -> np.ndarray:
+        worked_out.append(1)
+        time.sleep(0.05)
+        return np.array([[0.0, 1.0, 2.0, 3.0]])
+
+    recorder.append_later("spans", rows)
+    with ThreadPoolExecutor(2) as readers:
+        tables = list(readers.map(lambda _: recorder.span_table().decodes.tolist(), range(2)))
+    assert tables == [[3], [3]]
+    assert len(worked_out) == 1
 
 
 @pytest.mark.parametrize("express", [True, False])
